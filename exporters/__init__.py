@@ -1,0 +1,1 @@
+"""PyTorch -> ONNX. The only code that traces."""

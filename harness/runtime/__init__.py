@@ -1,0 +1,1 @@
+"""Runs an artifact set with numpy, onnxruntime and sentencepiece: never torch or transformers."""
