@@ -10,10 +10,10 @@ needs that onnxruntime and nothing else, neither `onnx` nor the harness:
 The last line merges: it adds the entry to the table, or replaces that minor release's.
 
 MODELS are folders with node-test models of the `onnx` package, searched for `model.onnx` at any
-depth. Its wheels ship them in `onnx/backend/test/data/node` up to 1.22; later ones generate them:
-`python -m onnx.backend.test.cmd_tools generate-data -o FOLDER`. Each release of `onnx` has models
-of the newest version of each operator only, so give several: the table was made with the last patch
-of every minor from 1.12 to 1.23.
+depth. Its wheels ship them in `onnx/backend/test/data/node` up to 1.22. Later ones make them: save
+the `model` of each case of `onnx.backend.test.case.node.collect_testcases(None)` in a folder of its
+own. Each release of `onnx` has models of the newest version of each operator only, so give several:
+the table was made with the last patch of every minor from 1.12 to 1.23.
 
 Each model is loaded at every opset that the runtime accepts, not only at its own: kernels are
 registered by version, so an operator can be there at opset 21 and missing at 22. Not measured, for
@@ -31,10 +31,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
-
-import onnxruntime
 
 HOW = (
     "benchmarks/runtime_capabilities.py asked each release's CPU provider to load one-node models: `lacks` are standard"
@@ -161,8 +161,10 @@ def stamp(graph: bytes, opset: int = 13, ir: int = IR) -> bytes:
 # --- loading ------------------------------------------------------------------------------------------------
 
 
-def load(model: bytes) -> str:
+def session_error(model: bytes) -> str:
     """Create a CPU session; return the error, empty when there is none."""
+    import onnxruntime  # here: only the child process loads it
+
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -174,7 +176,7 @@ def load(model: bytes) -> str:
 
 
 class Loader:
-    """`load` in a child process: some releases crash on some models."""
+    """`session_error` in a child process: some releases crash on some models."""
 
     def __init__(self) -> None:
         self.pool = ProcessPoolExecutor(1)
@@ -182,7 +184,7 @@ class Loader:
     def __call__(self, model: bytes) -> str:
         """Return the error, empty when the model loads."""
         try:
-            return self.pool.submit(load, model).result()
+            return self.pool.submit(session_error, model).result()
         except BrokenProcessPool:
             self.pool = ProcessPoolExecutor(1)
             return "crashed"
@@ -293,7 +295,7 @@ def measure(folders: list[Path]) -> dict:
     max_opset = highest(load, {opset: stamp(identity, opset) for opset in range(MIN_OPSET, 60)})
     lacks, lacks_at = lacking(load, cases, max_opset)
     return {
-        "version": onnxruntime.__version__,
+        "version": metadata.version("onnxruntime"),
         "max_ir": max_ir,
         "max_opset": max_opset,
         "lacks": lacks,
@@ -322,6 +324,8 @@ def main() -> None:
     parser.add_argument("models", nargs="+", type=Path, help="folders with node-test models of the onnx package")
     parser.add_argument("--into", type=Path, metavar="FILE", help="merge the entry into this table instead of printing")
     arguments = parser.parse_args()
+    if not find_spec("onnxruntime"):
+        parser.error("no onnxruntime in this environment: install the release to measure")
     entry = measure(arguments.models)
     minor = ".".join(entry["version"].split(".")[:2])
     if arguments.into:

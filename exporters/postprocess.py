@@ -77,9 +77,11 @@ def refuse_missing_operators(model: onnx.ModelProto, runtime: Runtime, role: str
     Raises:
         InputError: at least one is lacking.
     """
-    lacking = sorted({node.op_type for node in model.graph.node if runtime.is_missing(node.domain, node.op_type)})
+    opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    lacking = sorted(
+        {node.op_type for node in model.graph.node if runtime.is_missing(node.domain, node.op_type, opset)}
+    )
     if lacking:
-        opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
         raise InputError(
             what=f"onnxruntime {runtime.minor} has no {', '.join(lacking)} (opset {opset})",
             where=role,

@@ -68,6 +68,11 @@ class ArtifactModel:
             )
 
     @property
+    def emits_cross(self) -> bool:
+        """Whether cross K/V can be observed: ``single`` computes them inside the decoder."""
+        return any(name in self.sessions[role].outputs for role in (ENCODER, self._first) for name in self._cross_names)
+
+    @property
     def single_token_steps(self) -> bool:
         """Whether the decoder promises one token at a time once it has a past.
 

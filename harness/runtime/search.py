@@ -79,9 +79,10 @@ def generate(
 
     Returns:
         One result per row. Its score is, for beam search, ``sequences_scores`` of ``generate()``; for greedy search,
-        the float64 sum of the chosen tokens' log-softmax over the processed scores (what
-        ``compute_transition_scores(normalize_logits=True)`` returns, 0 for a forced token). ``STOP_FORCED_EOS`` means
-        that the end token was forced at ``max_length`` and that the row preferred another token there.
+        the float64 sum of the chosen tokens' float32 log-softmax over the processed scores, 0 for a forced token.
+        (``compute_transition_scores(normalize_logits=True)`` means the same, but adds up the vocabulary one by one in
+        float32: 5e-5 off per token at 8,000 pieces, where this is 5e-7 off.) ``STOP_FORCED_EOS`` means that the end
+        token was forced at ``max_length`` and that the hypothesis preferred another token there.
 
     Raises:
         InputError: shapes disagree, a token id lies outside the vocabulary, the vocabulary is too small for the beams,

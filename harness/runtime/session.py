@@ -31,11 +31,13 @@ class SessionProfile:
         providers: execution providers in order of preference.
         optimisation: a key of ``OPTIMISATION_LEVELS``.
         threads: threads of one operator; None takes what affinity and quota allow.
+        spinning: whether idle threads wait by spinning: fastest alone, slowest beside another library's threads.
     """
 
     providers: Sequence[str] = ("CPUExecutionProvider",)
     optimisation: str = "all"
     threads: int | None = None
+    spinning: bool = True
 
     def options(self) -> onnxruntime.SessionOptions:
         """Session options; errors come as exceptions, so the runtime's own log stays silent."""
@@ -43,6 +45,8 @@ class SessionProfile:
         options.graph_optimization_level = OPTIMISATION_LEVELS[self.optimisation]
         options.intra_op_num_threads = self.threads or usable_threads()
         options.log_severity_level = FATAL_ONLY
+        # Idle threads that spin steal the cores from PyTorch, which runs in turn with the sessions.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "1" if self.spinning else "0")
         return options
 
 

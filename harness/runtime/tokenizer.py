@@ -1,25 +1,31 @@
 """Text to token ids and back, without transformers.
 
-The ids are those of ``transformers.MarianTokenizer`` 5.24, and with them those of 4.26 and 4.36 for every text but the
-following, where the versions disagree among themselves and the newest is followed:
+The ids are those of ``transformers.MarianTokenizer`` 5.24, and with them those of 4.26 and 4.36 but for the following,
+where the versions disagree among themselves and the newest is followed:
 
 - ``>>code<<``. 5.x takes a code at the start of a text (up to the first ``<<``, line breaks included) and leaves the
   rest alone. 4.x takes the longest ``>>...<<`` of the line as one code, and deletes any other from the text.
-- Blanks next to ``</s>``, ``<unk>`` or ``<pad>`` written out in a text: 4.26 strips them, later versions do not.
-- Added tokens: 4.26 does not read ``added_tokens_decoder`` of ``tokenizer_config.json``; 5.x ignores ``lstrip`` and
-  ``rstrip`` in ``special_tokens_map.json``.
-- Truncation to one id: 5.x leaves ``</s>``, 4.x leaves the text whole.
-- ``decode``. ``clean_up_tokenization_spaces`` (``" ,"`` becomes ``","``) is on in 4.x and off in 5.x unless the
-  tokenizer's config sets it, which 4.26 does not read: pass the attribute of that name to their ``decode`` and they
-  agree. With a shared vocabulary 5.x decodes with ``source.spm``, 4.x with ``target.spm``, which shows where a piece is
-  a control or byte piece in one only; 4.26 also leaves ``▁`` inside pieces that ``target.spm`` lacks. Ids outside the
-  vocabulary are ``<unk>`` in 4.x, the SentencePiece model's piece of that number in 5.x.
+- Blanks next to ``</s>``, ``<unk>`` or ``<pad>`` written out in a text: 4.26 strips them, so that a code may follow.
+- Which tokens are cut out of a text. 4.26 reads neither ``added_tokens_decoder`` nor ``tokenizer.json`` nor
+  ``split_special_tokens``; only 5.x knows ``extra_special_tokens`` and a model's own ``..._token``; 5.x ignores
+  ``lstrip`` and ``rstrip`` in ``special_tokens_map.json``. 4.x refuses a vocabulary without ``<pad>``.
+- Truncation that leaves ``</s>`` alone, as 5.x does: 4.x returns the text whole.
+- ``decode``. ``clean_up_tokenization_spaces`` (``" ,"`` becomes ``","``) is off by default in 5.x and on in 4.x, where
+  4.26 does not read the config: pass the attribute of that name to any version's ``decode`` and they agree. With a
+  shared vocabulary 5.x decodes with ``source.spm``, 4.x with ``target.spm``, which shows where a piece is a control or
+  byte piece in one only; 4.26 also leaves ``▁`` in pieces that ``target.spm`` lacks. An id that the vocabulary lacks is
+  ``<unk>`` in 4.x, in 5.x the SentencePiece model's piece of that number or an error. 4.x puts blanks around added
+  tokens that are not special.
 
-``sacremoses`` makes no difference: no version applies its punctuation normalizer when it tokenizes.
+``sacremoses`` makes no difference: no version applies its normalizer when it tokenizes. ``sentencepiece`` does, here as
+in transformers: where two segmentations score the same, as of ``....``, 0.1.99 and 0.2.3 take different ones
+(google/sentencepiece#747). Where one added token stands inside another, transformers can miss both; here the longest
+counts.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -96,15 +102,11 @@ class AddedTokens:
     def __init__(self, tokens: dict[int, AddedToken], special: Sequence[str], vocabulary: dict[str, int]) -> None:
         self.tokens = dict(tokens)
         self.ids = {token.content: index for index, token in tokens.items()}
-        free = len({*vocabulary, *self.ids})
+        unused = itertools.count(len({*vocabulary, *self.ids}))
         for content in special:
-            if content in self.ids:
-                continue
-            if content not in vocabulary:
-                index, free = free, free + 1
-            else:
-                index = vocabulary[content]
-            self.tokens[index], self.ids[content] = AddedToken(content), index
+            if content not in self.ids:
+                index = vocabulary[content] if content in vocabulary else next(unused)
+                self.tokens[index], self.ids[content] = AddedToken(content), index
         self.special = frozenset(special)
         self.special_ids = frozenset(self.ids[content] for content in special)
         contents = {token.content for token in self.tokens.values() if token.content}
@@ -115,9 +117,9 @@ class AddedTokens:
         """Split a text into added tokens and what stands between them; nothing empty."""
         parts = [part for part in self._pattern.split(text) if part]
         for here, part in enumerate(parts):
-            token = self.tokens[self.ids[part]] if part in self.ids else None
-            if token is None:
+            if part not in self.ids:
                 continue
+            token = self.tokens[self.ids[part]]
             before = parts[here - 1] if here else ""
             after = parts[here + 1] if here + 1 < len(parts) else ""
             if token.lstrip and before:
@@ -170,7 +172,8 @@ class MarianTokenizer:
             if self._unk not in vocabulary:
                 raise InputError(what=f"no entry {self._unk!r}", where=folder / name, action=COPY_AGAIN)
         special = [named[name] for name in sorted(named, key=_rank)] + _unnamed_special_tokens(config)
-        self._added = AddedTokens(_added_tokens(folder, config), [*dict.fromkeys(filter(None, special))], self.vocabulary)
+        special = list(dict.fromkeys(filter(None, special)))
+        self._added = AddedTokens(_added_tokens(folder, config), special, self.vocabulary)
         self.eos_id, self.unk_id, self.pad_id = (
             self._added.ids[named[name]] for name in ("eos_token", "unk_token", "pad_token")
         )
@@ -226,7 +229,7 @@ class MarianTokenizer:
         return pieces
 
     def encode(self, text: str, max_length: int | None = None, *, target: bool = False) -> list[int]:
-        """Encode one text; the last id is ``eos_id``. A blank text is ``[eos_id]``.
+        """Encode one text; the last id is ``eos_id``. A text of spaces is ``[eos_id]``.
 
         Args:
             text: any text that UTF-8 can hold.
@@ -256,7 +259,7 @@ class MarianTokenizer:
         Raises:
             ValueError: no texts.
         """
-        if not id_lists:
+        if len(id_lists) == 0:
             raise ValueError("a batch of no texts has no shape")
         shape = len(id_lists), max(map(len, id_lists))
         input_ids, attention_mask = np.full(shape, self.pad_id, np.int64), np.zeros(shape, np.int64)

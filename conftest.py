@@ -1,0 +1,3 @@
+"""Loads the harness's plugin and the fixture modules. Nothing else."""
+
+pytest_plugins = ["harness.plugin", "fixtures.models", "fixtures.artifacts", "fixtures.sentences"]

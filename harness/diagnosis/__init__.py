@@ -1,0 +1,1 @@
+"""Experiments that name the cause of a difference."""

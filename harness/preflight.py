@@ -1,0 +1,57 @@
+"""Everything that makes a run senseless, found before its first test."""
+
+from __future__ import annotations
+
+from harness.contract.errors import InputError
+from harness.contract.manifest import read_json
+from harness.reference.checkpoint import Checkpoint
+from harness.reference.loading import generation_settings, load_model
+from harness.runtime.artifact_set import ArtifactSet, open_sets
+from harness.settings import Settings
+
+
+def check(settings: Settings) -> None:
+    """Open everything that the options name.
+
+    Raises:
+        InputError: the first thing that cannot be used.
+    """
+    checkpoint = Checkpoint.open(settings.model)
+    generation = generation_settings(checkpoint)
+    load_model(checkpoint)
+    if settings.artifacts:
+        for artifacts in open_sets(settings.artifacts, config=checkpoint.config, generation=generation):
+            _check_same_model(artifacts, checkpoint)
+    else:
+        _check_cache(settings)
+    if settings.baseline:
+        read_json(settings.baseline, action="Write one with `python -m harness baseline`.")
+
+
+def _check_same_model(artifacts: ArtifactSet, checkpoint: Checkpoint) -> None:
+    if artifacts.manifest and artifacts.manifest.weights_sha256 != checkpoint.weights_sha256:
+        raise InputError(
+            what=f"made from weights {artifacts.manifest.weights_sha256[:16]}, the model has {checkpoint.weights_sha256[:16]}",
+            where=artifacts.folder,
+            action="Name the model the set was made from with --model.",
+        )
+    if artifacts.dims != checkpoint.dims:
+        raise InputError(
+            what="its sizes are not those of the model",
+            where=artifacts.folder,
+            action="Name the model the set was made from with --model.",
+        )
+
+
+def _check_cache(settings: Settings) -> None:
+    probe = settings.artifact_cache / ".writable"
+    try:
+        settings.artifact_cache.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            what=f"the artifact cache cannot be written ({error.strerror})",
+            where=settings.artifact_cache,
+            action="Name a folder you may write to with --artifact-cache.",
+        ) from None

@@ -1,0 +1,1 @@
+"""What a run says: ledger, verdict, closing table."""

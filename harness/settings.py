@@ -1,0 +1,116 @@
+"""The options of a run, frozen."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.contract.errors import InputError
+from harness.contract.layouts import LAYOUTS
+
+ROOT = Path(__file__).parent.parent
+EMBEDDED_MODEL = ROOT / "fixtures" / "models" / "tiny-marian-en-zh"
+CORE_SENTENCES = ROOT / "fixtures" / "sentences" / "core.jsonl"
+DEFAULT_EXAMPLES = 25
+
+
+def torch_is_here() -> bool:
+    """Whether this environment has the PyTorch side; runtime-only stacks do not."""
+    return importlib.util.find_spec("torch") is not None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a test is about: one layout by one exporter, or one set made elsewhere.
+
+    Attributes:
+        layout, exporter: as in the manifest; ``elsewhere`` for a set without one.
+        folder: the set's folder under ``--artifacts``, else None: it is exported into the cache.
+    """
+
+    layout: str
+    exporter: str
+    folder: Path | None = None
+
+    @property
+    def id(self) -> str:
+        """Part of a test's id, e.g. ``compact-by-torchscript``."""
+        return f"{self.layout}-by-{self.exporter}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of one run; see ``harness.plugin`` for their help."""
+
+    model: str
+    artifacts: Path | None
+    layouts: tuple[str, ...]
+    exporters: tuple[str, ...]
+    sentences: Path
+    baseline: Path | None
+    providers: tuple[str, ...]
+    max_examples: int
+    nightly: bool
+    artifact_cache: Path
+    golden: Path | None
+    report: Path
+
+    @classmethod
+    def from_options(cls, option, root: Path) -> Settings:
+        """Read pytest's options.
+
+        Raises:
+            InputError: an option names something that does not exist.
+        """
+        if option.max_examples < 1:
+            raise InputError(what=f"{option.max_examples} examples", where="--max-examples", action="Give 1 or more.")
+        return cls(
+            model=str(option.model),
+            artifacts=Path(option.artifacts) if option.artifacts else None,
+            layouts=_choice(option.layout, tuple(LAYOUTS), "--layout"),
+            exporters=_choice(option.exporter, _exporters(), "--exporter"),
+            sentences=Path(option.sentences) if option.sentences else CORE_SENTENCES,
+            baseline=Path(option.baseline) if option.baseline else None,
+            providers=tuple(option.providers.split(",")),
+            max_examples=option.max_examples,
+            nightly=option.nightly,
+            artifact_cache=Path(option.artifact_cache) if option.artifact_cache else root / ".artifact-cache",
+            golden=Path(option.golden) if option.golden else None,
+            report=Path(option.report) if option.report else root / "reports",
+        )
+
+    def subjects(self) -> list[Subject]:
+        """What the suites are parametrized over."""
+        if self.artifacts is None:
+            return [Subject(layout, exporter) for exporter in self.exporters for layout in self.layouts]
+        from harness.runtime.artifact_set import open_sets
+
+        return [Subject(s.layout, s.manifest.exporter if s.manifest else "elsewhere", s.folder) for s in open_sets(self.artifacts, **self._own_configuration())]
+
+    def _own_configuration(self) -> dict:
+        """Configuration of the model under test, for sets that carry none."""
+        from harness.reference.checkpoint import Checkpoint
+        from harness.reference.loading import generation_settings
+
+        checkpoint = Checkpoint.open(self.model)
+        return {"config": checkpoint.config, "generation": generation_settings(checkpoint)}
+
+
+def _exporters() -> tuple[str, ...]:
+    if not torch_is_here():
+        return ("torchscript",)
+    from harness import compat
+
+    return compat.exporters()
+
+
+def _choice(value: str | None, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+    if not value:
+        return known
+    chosen = tuple(value.split(","))
+    if unknown := [name for name in chosen if name not in known]:
+        raise InputError(
+            what=f"{', '.join(unknown)} is not available here", where=option, action=f"Available: {', '.join(known)}."
+        )
+    return chosen
