@@ -145,7 +145,12 @@ def load_pickled_weights(path: Path) -> dict[str, torch.Tensor]:
 
 
 def search_rules() -> str:
-    """Which generation of beam search this transformers runs; see ``SEARCH_RULES`` of ``harness.contract.generation``."""
+    """Which generation of beam search this transformers runs; see ``SEARCH_RULES`` of ``harness.contract.generation``.
+
+    Exact for the pinned versions (4.26, 4.36, 5.24). Between them, 4.27 to 4.35 honour "never" and still normalise
+    cut hypotheses by their whole length, and 4.50 to 4.51 let a finished row change while its neighbours run: there
+    beam search under ``early_stopping="never"`` or at the length limit may differ from ``generate()``.
+    """
     version = release(transformers.__version__)
     if version < (4, 36):
         return "sequence_length"

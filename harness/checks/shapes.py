@@ -11,6 +11,7 @@ import numpy as np
 
 from harness.checks.numeric import Comparison, Difference, difference
 from harness.contract.layouts import (
+    ATTENTION_MASK,
     CROSS,
     DECODER,
     DECODER_INIT,
@@ -21,7 +22,6 @@ from harness.contract.layouts import (
     LAYOUTS,
     LOGITS,
     ModelDims,
-    present_names,
 )
 from harness.contract.seq2seq import DecoderState, EncoderOutput, Seq2Seq
 
@@ -274,16 +274,17 @@ def variations(scenario: Scenario, traced_sizes: Mapping[str, int] | None = None
     """Yield the variations of a scenario that really change it.
 
     Args:
-        scenario: the failing calls, smallest first.
+        scenario: the calls up to the one that fails; the first of them encodes.
         traced_sizes: ``batch``, ``source``, ``target`` and ``past`` of the export's tracing inputs, where known.
     """
     ordered = _in_first_order(scenario)
     if ordered is not scenario:
         yield Variation("without reordering rows", "some cache tensors keep the rows' old order", (ordered,))
-    if not all(call.arrays["attention_mask"].all() for call in scenario if call.kind in (ENCODE, GIVEN)):
-        graph, mask = ("decoder", ENCODER_MASK) if scenario[0].kind == GIVEN else ("set", "the padding mask")
-        cause = f"the {graph} loses or ignores {mask}"
-        yield Variation("without padding", cause, (_mapped(scenario, attention_mask=np.ones_like),))
+    if not scenario[0].arrays["attention_mask"].all():
+        only_encoder = len(scenario) == 1
+        graph, mask = ("encoder", ATTENTION_MASK) if only_encoder else ("decoder", ENCODER_MASK)
+        unpadded = _mapped(scenario, attention_mask=np.ones_like)
+        yield Variation("without padding", f"the {graph} loses or ignores {mask}", (unpadded,))
     split = tuple(single for call in scenario for single in _one_by_one(call))
     if len(split) > len(scenario):
         cause = "the causal mask or the target length is baked at the traced length"
@@ -333,30 +334,21 @@ def _one_by_one(call: Call) -> list[Call]:
 def _without_past(scenario: Scenario) -> Scenario:
     """All target tokens at once and nothing before them; the scenario itself where it has no past."""
     first, steps = scenario[0], scenario[1:]
-    if len(steps) < 2 and not (first.kind == GIVEN and first.past):
-        return scenario
-    if first.kind == GIVEN:
+    if first.kind == GIVEN and first.past:
         first = Call(GIVEN, {name: array[:, :, :0] if array.ndim == 4 else array for name, array in first.arrays.items()})
-    ids = np.concatenate([call.arrays["input_ids"] for call in steps], axis=1) if steps else None
-    return (first,) if ids is None else (first, Call(STEP, {"input_ids": ids}))
+    elif len(steps) < 2:
+        return scenario
+    return first, Call(STEP, {"input_ids": np.concatenate([call.arrays["input_ids"] for call in steps], axis=1)})
 
 
 def _resized(scenario: Scenario, sizes: Mapping[str, int]) -> Scenario:
     """Every axis brought to another size, by cutting or repeating what is there."""
-    batch, source, target, past = (sizes[axis] for axis in ("batch", "source", "target", "past"))
 
-    def resize(call: Call) -> Call:
-        length = target if call.kind == STEP else source
-        shapes = {2: (batch, length)}
-        arrays = {
-            name: np.resize(array, shapes[2] if array.ndim == 2 else (batch, array.shape[1], past, array.shape[3]))
-            for name, array in call.arrays.items()
-        }
-        return Call(call.kind, arrays)
+    def resize(call: Call, array: np.ndarray) -> np.ndarray:
+        if array.ndim == 4:
+            return np.resize(array, (sizes["batch"], array.shape[1], sizes["past"], array.shape[3]))
+        return np.resize(array, (sizes["batch"], sizes["target" if call.kind == STEP else "source"]))
 
-    return tuple(resize(call) for call in scenario)
-
-
-def self_names(dims: ModelDims) -> list[str]:
-    """Names of the self K/V that a ``given`` call takes."""
-    return present_names(dims.decoder_layers, DECODER)
+    return tuple(
+        Call(call.kind, {name: resize(call, array) for name, array in call.arrays.items()}) for call in scenario
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,3 +118,17 @@ class Decoded:
     def generated(self) -> tuple[int, ...]:
         """The ids after the start token."""
         return self.token_ids[1:]
+
+
+def stop_reason(token_ids: Sequence[int], settings: GenerationSettings) -> str:
+    """Why a row ended there.
+
+    Args:
+        token_ids: the row, start token first, end token included, padding removed.
+        settings: the settings it was decoded under. An end at ``max_length`` counts as forced where they force one:
+            nobody can tell from outside whether the model wanted it too.
+    """
+    if token_ids[-1] != settings.eos_token_id:
+        return STOP_MAX_LENGTH
+    forced = settings.forced_eos_token_id == settings.eos_token_id and len(token_ids) == settings.max_length
+    return STOP_FORCED_EOS if forced else STOP_EOS

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from harness import compat
-from harness.contract.generation import STOP_EOS, STOP_FORCED_EOS, STOP_MAX_LENGTH, Decoded, GenerationSettings
+from harness.contract.generation import Decoded, GenerationSettings, stop_reason
 from harness.contract.layouts import CROSS, SELF, present_names
 from harness.contract.seq2seq import DecoderState, EncoderOutput
 from harness.reference.family import cross_kv
@@ -141,7 +141,5 @@ def _decoded(sequence: np.ndarray, score: float, settings: GenerationSettings) -
     """Cut padding off a sequence and name why it ended."""
     ids = [int(token) for token in sequence]
     ends = [i for i, token in enumerate(ids) if i > 0 and token == settings.eos_token_id]
-    if not ends:
-        return Decoded(tuple(ids), score, STOP_MAX_LENGTH)
-    forced = settings.forced_eos_token_id is not None and ends[0] + 1 == settings.max_length
-    return Decoded(tuple(ids[: ends[0] + 1]), score, STOP_FORCED_EOS if forced else STOP_EOS)
+    ids = ids[: ends[0] + 1] if ends else ids
+    return Decoded(tuple(ids), score, stop_reason(ids, settings))

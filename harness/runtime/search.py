@@ -15,13 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.contract.errors import InputError
-from harness.contract.generation import (
-    STOP_EOS,
-    STOP_FORCED_EOS,
-    STOP_MAX_LENGTH,
-    Decoded,
-    GenerationSettings,
-)
+from harness.contract.generation import Decoded, GenerationSettings, stop_reason
 from harness.contract.seq2seq import DecoderState, Seq2Seq
 
 # Vocabulary entries per block when the best candidates are looked for; 256 to 1024 are equally fast.
@@ -81,8 +75,7 @@ def generate(
         One result per row. Its score is, for beam search, ``sequences_scores`` of ``generate()``; for greedy search,
         the float64 sum of the chosen tokens' float32 log-softmax over the processed scores, 0 for a forced token.
         (``compute_transition_scores(normalize_logits=True)`` means the same, but adds up the vocabulary one by one in
-        float32: 5e-5 off per token at 8,000 pieces, where this is 5e-7 off.) ``STOP_FORCED_EOS`` means that the end
-        token was forced at ``max_length`` and that the hypothesis preferred another token there.
+        float32: 5e-5 off per token at 8,000 pieces, where this is 5e-7 off.)
 
     Raises:
         InputError: shapes disagree, a token id lies outside the vocabulary, the vocabulary is too small for the beams,
@@ -110,7 +103,7 @@ def _greedy_search(
     totals = np.zeros(batch)
     for length in range(1, settings.max_length):
         logits, state = model.step(state, tokens[rows, length - 1 : length])
-        scores, end_forced = _next_token_scores(logits, length, settings)
+        scores = _next_token_scores(logits, length, settings)
         chosen = scores.argmax(axis=-1)
         tokens[rows, length] = chosen
         totals[rows] += scores[np.arange(len(rows)), chosen]
@@ -118,9 +111,8 @@ def _greedy_search(
             trace += [_best_candidates(int(row), length, scores[[i]], 2) for i, row in enumerate(rows)]
         ends = (chosen == settings.eos_token_id) | (length + 1 == settings.max_length)
         for i in np.flatnonzero(ends):
-            reason = _stop_reason(chosen[i], end_forced[i], settings)
             row = int(rows[i])
-            results[row] = Decoded(tuple(tokens[row, : length + 1].tolist()), float(totals[row]), reason)
+            results[row] = _decoded(tuple(tokens[row, : length + 1].tolist()), float(totals[row]), settings)
         if ends.all():
             break
         if ends.any():
@@ -138,7 +130,7 @@ def _beam_search(
         beams, length = len(unfinished[0].prefixes), len(unfinished[0].prefixes[0])
         last = np.array([prefix[-1:] for sentence in unfinished for prefix in sentence.prefixes], np.int64)
         logits, state = model.step(state, last)
-        scores, end_forced = _next_token_scores(logits, length, settings)
+        scores = _next_token_scores(logits, length, settings)
         scores += np.concatenate([sentence.scores for sentence in unfinished])[:, None]
         sources = []
         for i, sentence in enumerate(unfinished):
@@ -146,7 +138,7 @@ def _beam_search(
             candidates = _best_candidates(sentence.row, length, scores[own], 2 * settings.num_beams)
             if trace is not None:
                 trace.append(candidates)
-            continued = sentence.advance(candidates, end_forced[own])
+            continued = sentence.advance(candidates)
             if not sentence.done:
                 sources.append(own.start + continued)
         unfinished = [sentence for sentence in unfinished if not sentence.done]
@@ -165,15 +157,15 @@ class _Sentence:
         self.finished: list[Decoded] = []
         self.done = False
 
-    def advance(self, candidates: Candidates, end_forced: np.ndarray) -> np.ndarray:
+    def advance(self, candidates: Candidates) -> np.ndarray:
         """Finish or continue the candidates of one step; return the beam that each new beam continues."""
         length, at_limit = candidates.length, candidates.length + 1 == self.settings.max_length
         ended, kept = self._split(candidates, at_limit)
-        self._finish(candidates, ended, length, end_forced)
+        self._finish(candidates, ended, length)
         best = kept[0] if self.rules.running_beams_only and kept else 0
         self.done = self._is_settled(candidates.scores[best], length)
         if at_limit and not self.done:
-            self._finish(candidates, kept, length + self.rules.start_counted_when_cut, end_forced)
+            self._finish(candidates, kept, length + self.rules.start_counted_when_cut)
         self.done |= at_limit
         self.prefixes = [self._extended(candidates, rank) for rank in kept]
         self.scores = candidates.scores[kept]
@@ -189,11 +181,10 @@ class _Sentence:
         kept = np.flatnonzero(~ends)[: self.settings.num_beams]
         return ended.tolist(), kept.tolist()
 
-    def _finish(self, candidates: Candidates, ranks: list[int], length: int, end_forced: np.ndarray) -> None:
+    def _finish(self, candidates: Candidates, ranks: list[int], length: int) -> None:
         for rank in ranks:
-            reason = _stop_reason(candidates.token_ids[rank], end_forced[candidates.beams[rank]], self.settings)
             score = self._normalised(candidates.scores[rank], length)
-            self.finished.append(Decoded(self._extended(candidates, rank), score, reason))
+            self.finished.append(_decoded(self._extended(candidates, rank), score, self.settings))
         self.finished.sort(key=lambda hypothesis: hypothesis.score, reverse=True)
         del self.finished[self.settings.num_beams :]
 
@@ -216,17 +207,15 @@ class _Sentence:
         return (*self.prefixes[candidates.beams[rank]], int(candidates.token_ids[rank]))
 
 
-def _stop_reason(token: int, end_forced: bool, settings: GenerationSettings) -> str:
-    if token != settings.eos_token_id:
-        return STOP_MAX_LENGTH
-    return STOP_FORCED_EOS if end_forced else STOP_EOS
+def _decoded(token_ids: tuple[int, ...], score: float, settings: GenerationSettings) -> Decoded:
+    return Decoded(token_ids, score, stop_reason(token_ids, settings))
 
 
-def _next_token_scores(logits: np.ndarray, length: int, settings: GenerationSettings) -> tuple[np.ndarray, np.ndarray]:
+def _next_token_scores(logits: np.ndarray, length: int, settings: GenerationSettings) -> np.ndarray:
     """Process the logits after ``length`` tokens.
 
     Returns:
-        float32 ``[rows, vocab]`` scores, and bool ``[rows]``: an end token was forced on a row that preferred another.
+        float32 ``[rows, vocab]`` scores.
     """
     if length == 1:
         _check_vocabulary(logits.shape[-1], settings)
@@ -236,15 +225,13 @@ def _next_token_scores(logits: np.ndarray, length: int, settings: GenerationSett
     if not settings.renormalize_logits:
         _log_softmax_in_place(scores)
     scores[:, _banned(settings)] = -np.inf
-    end_forced = np.zeros(len(scores), bool)
     if length == 1 and settings.forced_bos_token_id is not None:
         _force(scores, settings.forced_bos_token_id)
     if length + 1 == settings.max_length and settings.forced_eos_token_id is not None:
-        end_forced = scores.argmax(axis=-1) != settings.forced_eos_token_id
         _force(scores, settings.forced_eos_token_id)
     if settings.renormalize_logits:
         _log_softmax_in_place(scores)
-    return scores, end_forced
+    return scores
 
 
 def _banned(settings: GenerationSettings) -> list[int]:
