@@ -80,6 +80,9 @@ def _check_input(settings: Settings) -> None:
 
     check_providers(settings.providers)
     if not torch_is_here():
+        from harness.recording import find_recordings
+
+        find_recordings(settings.recordings)
         return
     from harness import preflight
 

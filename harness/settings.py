@@ -80,6 +80,11 @@ class Settings:
             report=Path(option.report) if option.report else root / "reports",
         )
 
+    @property
+    def recordings(self) -> Path:
+        """Where artifact sets and what was observed on them are kept for runtime-only stacks."""
+        return self.artifact_cache / "recorded"
+
     def subjects(self) -> list[Subject]:
         """What the suites are parametrized over."""
         if self.artifacts is None:

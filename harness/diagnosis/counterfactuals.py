@@ -60,11 +60,13 @@ def _attribute(owner: object, name: str, value: object) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _embedding_scaled(model: torch.nn.Module, power: float) -> Iterator[None]:
-    """``power`` 0 leaves the scale out on both sides, 2 applies it twice."""
+def _embedding_scaled(model: torch.nn.Module, sides: tuple[str, ...], power: float) -> Iterator[None]:
+    """``power`` 0 leaves the scale out, 2 applies it twice."""
     scale = model.config.d_model**0.5 if model.config.scale_embedding else 1.0
-    encoder, decoder = model.get_encoder(), model.get_decoder()
-    with _attribute(encoder, "embed_scale", scale**power), _attribute(decoder, "embed_scale", scale**power):
+    parts = {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
+    with contextlib.ExitStack() as stack:
+        for side in sides:
+            stack.enter_context(_attribute(parts[side], "embed_scale", scale**power))
         yield
 
 
@@ -116,12 +118,13 @@ def _experiments(traced_past: int) -> Iterator[_Experiment]:
         "Add the model's final_logits_bias to the logits inside the graph.",
         mistake=_bias_dropped,
     )
-    for power, what in ((0.0, "missing"), (2.0, "applied twice")):
-        yield _Experiment(
-            f"the embedding scale sqrt(d_model) is {what}",
-            "Scale embeddings once, inside the graph.",
-            mistake=lambda model, power=power: _embedding_scaled(model, power),
-        )
+    for sides in (("encoder",), ("decoder",), ("encoder", "decoder")):
+        for power, what in ((0.0, "missing"), (2.0, "applied twice")):
+            yield _Experiment(
+                f"the embedding scale sqrt(d_model) is {what} in the {' and '.join(sides)}",
+                "Scale embeddings once, inside the graph.",
+                mistake=lambda model, sides=sides, power=power: _embedding_scaled(model, sides, power),
+            )
     for offset in sorted({0, 1, 2, traced_past}):
         yield _Experiment(
             f"positions are frozen: every step is embedded from position {offset}, whatever the past",
