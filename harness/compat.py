@@ -139,6 +139,15 @@ def pad_removed_before_softmax(family: str) -> bool:
     return family == "marian" and release(transformers.__version__) < (4, 30)
 
 
+def pickled_arguments(state: dict[str, torch.Tensor]) -> dict[str, Any]:
+    """Arguments of ``from_pretrained`` that keep it from unpickling freely.
+
+    Before transformers 5 it is handed the state that the restricted unpickler read; from 5 on it refuses to be, and
+    unpickles with ``weights_only`` itself.
+    """
+    return {"state_dict": dict(state)} if release(transformers.__version__) < (5, 0) else {}
+
+
 def load_pickled_weights(path: Path) -> dict[str, torch.Tensor]:
     """Load a state dict through torch's restricted unpickler; raises ``pickle.UnpicklingError`` for anything else."""
     return torch.load(path, map_location="cpu", weights_only=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from harness.checks.numeric import Comparison, Difference, difference
+from harness.contract.finding import Finding, with_count
 from harness.contract.layouts import (
     ATTENTION_MASK,
     CROSS,
@@ -22,6 +23,7 @@ from harness.contract.layouts import (
     LAYOUTS,
     LOGITS,
     ModelDims,
+    present_names,
 )
 from harness.contract.seq2seq import DecoderState, EncoderOutput, Seq2Seq
 
@@ -95,15 +97,16 @@ class Promise:
     later: tuple[str, ...]
 
     @classmethod
-    def of(cls, layout: str, dims: ModelDims, *, encoder_emits_cross: bool) -> Promise:
+    def of(cls, layout: str, dims: ModelDims, encoder_outputs: Collection[str]) -> Promise:
         """What a layout promises.
 
         Args:
             layout: a name in ``LAYOUTS``, or Optimum's ``merged``, whose one file makes the promise of ``pair``.
             dims: sizes of the model.
-            encoder_emits_cross: tells the two layouts apart that have a single decoder file under the same name.
+            encoder_outputs: what the encoder emits. In a set without a manifest, cross K/V among it tell ``compact``
+                from ``single``: both have one decoder file of the same name.
         """
-        if layout == "single" and encoder_emits_cross:
+        if layout == "single" and set(present_names(dims.decoder_layers, CROSS)) & set(encoder_outputs):
             layout = "compact"
         graphs = LAYOUTS[layout if layout in LAYOUTS else "pair"].graphs(dims)
         names = {role: tuple(tensor.name for tensor in graph.outputs) for role, graph in graphs.items()}
@@ -142,8 +145,11 @@ class SideBySide:
         """Make one call and compare; return whether all is well so far."""
         self.calls.append(call)
         {ENCODE: self._encode, GIVEN: self._given, STEP: self._step, SELECT: self._select}[call.kind](**call.arrays)
-        comparison = self.comparison
-        return not self.refusal and not comparison.failing and len(comparison.differences) == comparison.expected
+        return not self.finding().failed
+
+    def finding(self) -> Finding:
+        """What was found so far; a promised tensor that is missing is a failure too."""
+        return with_count(self.comparison.finding())
 
     def _encode(self, input_ids: np.ndarray, attention_mask: np.ndarray) -> None:
         expected = self.reference.encode(input_ids, attention_mask)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ def _state_dict(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
         try:
             state.update(compat.load_pickled_weights(path) if checkpoint.pickled else load_file(str(path)))
         except pickle.UnpicklingError as error:
+            wanted = re.search(r"(?:GLOBAL|global) ([\w.]+)", str(error))
             raise InputError(
-                what=f"the weights need an unrestricted pickle ({_first_line(error)})",
+                what=f"the weights need an unrestricted pickle{f', it asks for {wanted[1]}' if wanted else ''}",
                 where=path,
                 action="Convert them to safetensors on a machine where you trust the file.",
             ) from None
@@ -65,7 +67,7 @@ def _from_pretrained(model_class: Any, checkpoint: Checkpoint, state: dict[str, 
     level = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()  # its report of missing weights is ours, in one line
     transformers.logging.disable_progress_bar()
-    arguments = {"state_dict": dict(state)} if checkpoint.pickled else {}
+    arguments = compat.pickled_arguments(state) if checkpoint.pickled else {}
     try:
         return model_class.from_pretrained(
             str(checkpoint.folder),

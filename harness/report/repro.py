@@ -12,7 +12,7 @@ from harness.checks.shapes import Scenario, save_scenario
 INPUTS, SCRIPT = "inputs.npz", "repro.py"
 
 _SCRIPT = '''\
-"""{title}
+r"""{title}
 
 Prints the first tensor that differs from PyTorch, and by how much; exits with 1 where one does.
 
@@ -36,6 +36,7 @@ options = parser.parse_args()
 sys.path.insert(0, options.project)
 
 from harness.checks.shapes import Promise, load_scenario, replay
+from harness.contract.layouts import ENCODER
 from harness.reference.checkpoint import Checkpoint
 from harness.reference.loading import generation_settings, load_model
 from harness.reference.torch_model import TorchModel
@@ -47,11 +48,10 @@ checkpoint = Checkpoint.open(options.model)
 sets = open_sets(options.artifacts, config=checkpoint.config, generation=generation_settings(checkpoint))
 artifacts = next(found for found in sets if found.layout == {layout!r})
 candidate = ArtifactModel(artifacts, SessionProfile({providers!r}))
-promise = Promise.of(artifacts.layout, artifacts.dims, encoder_emits_cross=candidate.encoder_emits_cross)
+promise = Promise.of(artifacts.layout, artifacts.dims, candidate.sessions[ENCODER].outputs)
 scenario = load_scenario(HERE / {inputs!r})
 sides = replay(TorchModel(load_model(checkpoint)), candidate, promise, scenario, {title!r})
 finding = sides.finding()
-print(sides.first() or "no tensor differs")
 print(finding.text())
 sys.exit(1 if finding.failed else 0)
 '''

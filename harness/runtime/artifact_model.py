@@ -106,14 +106,25 @@ class ArtifactModel:
         return np.zeros((batch, dims.decoder_heads, 0, dims.head_dim), np.float32)
 
     def step(self, state: DecoderState, decoder_input_ids: np.ndarray) -> tuple[np.ndarray, DecoderState]:
-        """See ``Seq2Seq.step``; cross K/V that the graph emits are kept, others are carried on."""
+        """See ``Seq2Seq.step``; cross K/V that the graph emits are kept, others are carried on.
+
+        Raises:
+            InputError: the target would be longer than the model's position table.
+        """
+        limit = self.artifacts.dims.max_target_positions
+        if (length := state.length + decoder_input_ids.shape[1]) > limit:
+            raise InputError(
+                what=f"{length} target tokens, the model takes {limit}",
+                where="target",
+                action="Lower max_length, or split the text into sentences.",
+            )
         outputs = self.decoder_session(state.length).run(self.decoder_feeds(state, decoder_input_ids))
         encoder = state.encoder
         if state.length == 0 and any(name in outputs for name in self._cross_names):
             cross = {name: outputs[name] for name in self._cross_names if name in outputs}
             encoder = dataclasses.replace(encoder, cross=cross)
         past = {name: outputs[name] for name in self._self_names if name in outputs}
-        return outputs[LOGITS], DecoderState(encoder, past, state.length + decoder_input_ids.shape[1])
+        return outputs[LOGITS], DecoderState(encoder, past, length)
 
     def decoder_session(self, length: int) -> GraphSession:
         """The session that continues a cache of this length."""

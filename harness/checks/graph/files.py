@@ -21,7 +21,9 @@ LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
 
 def passes_checker(path: Path) -> Finding:
     """Run the ONNX checker with type inference on a file, by path, so that files over 2 GB work (fault F08)."""
-    return _tried("the ONNX checker accepts the file", path, lambda: onnx.checker.check_model(str(path), full_check=True))
+    return _tried(
+        "the ONNX checker accepts the file", path, lambda: onnx.checker.check_model(str(path), full_check=True)
+    )
 
 
 def infers_shapes(path: Path, model: ModelProto, scratch: Path) -> Finding:
@@ -105,15 +107,16 @@ def opset_of(model: ModelProto) -> int:
 
 
 def _not_newer(check: str, found: int, highest: int, cause: str, action: str) -> Finding:
-    newer = found > highest
+    if found <= highest:
+        return Finding(check=check, verdict=Verdict.PASS)
     return Finding(
         check=check,
-        verdict=Verdict.FAIL if newer else Verdict.PASS,
+        verdict=Verdict.FAIL,
         measured=float(found),
         limit=float(highest),
         passing_limit=float(found),
-        cause=cause if newer else "",
-        action=action if newer else "",
+        cause=cause,
+        action=action,
     )
 
 

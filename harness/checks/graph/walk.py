@@ -15,8 +15,8 @@ SIZE_READERS = frozenset({"Shape", "Size"})
 # Products of two tensors, plain, fused or quantized: where one layer of computation ends and the next begins.
 PRODUCTS = frozenset(
     {
-        "MatMul", "Gemm", "Einsum", "FusedMatMul", "FusedGemm", "MatMulInteger", "MatMulIntegerToFloat", "QLinearMatMul",
-        "DynamicQuantizeMatMul", "MatMulNBits", "QGemm",
+        "MatMul", "Gemm", "Einsum", "FusedMatMul", "FusedGemm", "MatMulInteger", "MatMulIntegerToFloat",
+        "QLinearMatMul", "DynamicQuantizeMatMul", "MatMulNBits", "QGemm",
     }
 )  # fmt: skip
 
@@ -148,9 +148,7 @@ class Cone:
         return {node.op_type for _, node in self.nodes}
 
 
-def cone(
-    scope: Scope, names: Iterable[str], *, stop: frozenset[str] = frozenset(), sizes_too: bool = False
-) -> Cone:
+def cone(scope: Scope, names: Iterable[str], *, stop: frozenset[str] = frozenset(), sizes_too: bool = False) -> Cone:
     """Walk back from values of a scope.
 
     Args:

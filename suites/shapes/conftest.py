@@ -1,0 +1,268 @@
+"""Runs scenarios on PyTorch and the subject, as Hypothesis draws them, and turns the outcome into one finding."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.errors import Flaky
+from hypothesis.strategies import SearchStrategy
+
+from fixtures.models import Reference
+from harness import compat
+from harness.checks.numeric import Comparison
+from harness.checks.shapes import Promise, Scenario, SideBySide, replay, variations
+from harness.contract.errors import InputError
+from harness.contract.finding import Finding, Verdict
+from harness.contract.layouts import ENCODER
+from harness.contract.limits import WARN_ABOVE
+from harness.diagnosis.counterfactuals import diagnose
+from harness.reference.torch_model import TorchModel
+from harness.report.repro import Repro
+from harness.runtime.artifact_model import ArtifactModel
+from harness.settings import DEFAULT_EXAMPLES, EMBEDDED_MODEL, ROOT, Settings
+from suites.shapes.strategies import Sizes
+
+# Calls that follow the encoder in one run of the state machine.
+MOST_CALLS = 8
+
+
+class ScenarioFailed(AssertionError):
+    """What Hypothesis minimises: the calls of one example up to the one that went wrong."""
+
+    def __init__(self, sides: SideBySide) -> None:
+        super().__init__(sides.finding().text())
+        self.sides = sides
+
+
+@dataclass
+class Explorer:
+    """Gathers what the examples of one test measure, and explains the smallest that fails.
+
+    Args:
+        check: name of the check.
+        reference, reference64: PyTorch in float32, and in float64 to measure rounding noise.
+        candidate: the artifact set.
+        sizes: what limits its scenarios.
+        settings: the run's options.
+        rerun: the pytest command of this test.
+        repro_folder: where a failure leaves its script.
+    """
+
+    check: str
+    reference: TorchModel
+    reference64: TorchModel
+    candidate: ArtifactModel
+    sizes: Sizes
+    settings: Settings
+    rerun: str
+    repro_folder: Path
+    passed: list[SideBySide] = field(default_factory=list)
+    failed: SideBySide | None = None
+
+    @cached_property
+    def promise(self) -> Promise:
+        """The tensors that have to be compared."""
+        artifacts = self.candidate.artifacts
+        return Promise.of(artifacts.layout, artifacts.dims, self.candidate.sessions[ENCODER].outputs)
+
+    def begin(self) -> SideBySide:
+        """A scenario that is made up as it goes; ``finish`` takes it when it is over or went wrong."""
+        return SideBySide(self.reference, self.candidate, self.promise, self.check)
+
+    def finish(self, sides: SideBySide) -> None:
+        """Keep what one scenario measured.
+
+        Raises:
+            ScenarioFailed: it went wrong.
+        """
+        if sides.finding().failed:
+            self.failed = sides
+            raise ScenarioFailed(sides)
+        self.passed.append(sides)
+
+    def play(self, scenario: Scenario) -> None:
+        """Make a scenario's calls and keep what they measured; raises what ``finish`` raises."""
+        self.finish(self._replay(scenario))
+
+    def _replay(self, scenario: Scenario) -> SideBySide:
+        return replay(self.reference, self.candidate, self.promise, scenario, self.check)
+
+    def profile(self, ranges: int = 1) -> hypothesis.settings:
+        """The same examples in every run, or with ``--nightly`` new ones and a database of those that failed.
+
+        Args:
+            ranges: how many tests share the examples of one property.
+        """
+        nightly = self.settings.nightly
+        return hypothesis.settings(
+            max_examples=math.ceil(self.settings.max_examples / ranges),
+            stateful_step_count=MOST_CALLS,
+            derandomize=not nightly,
+            database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples") if nightly else None,
+            deadline=None,  # machines are shared
+            suppress_health_check=[hypothesis.HealthCheck.too_slow],
+            phases=[hypothesis.Phase.reuse, hypothesis.Phase.generate, hypothesis.Phase.shrink],
+            report_multiple_bugs=False,
+            verbosity=hypothesis.Verbosity.quiet,
+            print_blob=False,
+        )
+
+    def explore(self, scenarios: SearchStrategy[Scenario], ranges: int) -> Finding:
+        """Play whatever is drawn; see ``profile`` and ``conclude``."""
+
+        @self.profile(ranges)
+        @hypothesis.given(scenarios)
+        def play(scenario: Scenario) -> None:
+            self.play(scenario)
+
+        return self.conclude(play)
+
+    def conclude(self, run: Callable[[], None]) -> Finding:
+        """Run examples and return one finding for all: the worst figure, or the smallest example that fails."""
+        shutil.rmtree(self.repro_folder, ignore_errors=True)
+        try:
+            run()
+        except ScenarioFailed as failure:
+            return self._failure(failure.sides, self._cause(failure.sides))
+        except Flaky:
+            if self.failed is None:
+                raise
+            return self._failure(
+                self.failed,
+                "the same calls do not always give the same result: a random operator, or memory read before written",
+            )
+        return self._success()
+
+    def _success(self) -> Finding:
+        total = Comparison(self.check)
+        for sides in self.passed:
+            total.expected += sides.comparison.expected
+            total.differences += sides.comparison.differences
+        worst = max(self.passed, key=_worst)
+        if _worst(worst) > WARN_ABOVE:
+            noise = replay(self.reference64, self.reference, self.promise, tuple(worst.calls), "rounding noise")
+            total.noise = _worst(noise)
+        most = max(worst.comparison.differences, key=lambda found: found.scaled)
+        return dataclasses.replace(
+            total.finding(), details=(f"{len(self.passed)} examples, the largest difference at {most.text()}",)
+        )
+
+    def _failure(self, sides: SideBySide, cause: str) -> Finding:
+        script = self._repro(sides).write(self.repro_folder)
+        finding = sides.finding()
+        calls = [f"{number}. {call.text()}" for number, call in enumerate(sides.calls, 1)]
+        return dataclasses.replace(
+            finding,
+            cause=cause,
+            action=f"Run `python {_shown(script)}`, the smallest example that fails.",
+            details=(*calls, f"rerun: {self.rerun}"),
+        )
+
+    def _cause(self, sides: SideBySide) -> str:
+        """What the failing calls need in order to fail, or what a wrong PyTorch would explain."""
+        manifest = self.candidate.artifacts.manifest
+        clues = [sides.refusal] if sides.refusal else []
+        for variation in variations(tuple(sides.calls), manifest.dummy_sizes if manifest else None):
+            if not any(self._replay(scenario).finding().failed for scenario in variation.scenarios):
+                clues.append(f"it passes {variation.passes}: {variation.cause}")
+        return "; ".join(clues) or f"it fails at every size tried: {self._diagnosis()}"
+
+    def _diagnosis(self) -> str:
+        """No size matters: look for a mistake that explains the values on a small padded batch."""
+        dims, rng = self.sizes.dims, np.random.default_rng(0)
+        ids = self.sizes.tokens(rng, (2, 5), dims.source_vocab_size)
+        mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+        target = self.sizes.tokens(rng, (2, 3), dims.vocab_size)
+        manifest = self.candidate.artifacts.manifest
+        try:
+            return diagnose(
+                self.reference, self.candidate, ids, mask, target, manifest.dummy_sizes["past"] if manifest else 0
+            ).cause
+        except InputError as error:
+            return str(error)
+
+    def _repro(self, sides: SideBySide) -> Repro:
+        artifacts = self.candidate.artifacts
+        return Repro(
+            title=self.check,
+            scenario=tuple(sides.calls),
+            model=self.settings.model,
+            artifacts=artifacts.folder,
+            layout=artifacts.layout,
+            providers=tuple(self.settings.providers),
+            project=ROOT,
+            rerun=self.rerun,
+        )
+
+
+def _worst(sides: SideBySide) -> float:
+    return max(found.scaled for found in sides.comparison.differences)
+
+
+def _shown(path: Path) -> str:
+    """A path as short as it can be typed from here."""
+    return shlex.quote(min(os.path.relpath(path), str(path.resolve()), key=len))
+
+
+def _rerun(nodeid: str, settings: Settings) -> str:
+    """The pytest command that runs one test with the options that shape it."""
+    words = ["python", "-m", "pytest", nodeid]
+    if settings.model != str(EMBEDDED_MODEL):
+        words += ["--model", settings.model]
+    if settings.artifacts:
+        words += ["--artifacts", str(settings.artifacts)]
+    if settings.max_examples != DEFAULT_EXAMPLES:
+        words += ["--max-examples", str(settings.max_examples)]
+    if settings.providers != ("CPUExecutionProvider",):
+        words += ["--providers", ",".join(settings.providers)]
+    return shlex.join([*words, "--nightly"] if settings.nightly else words)
+
+
+@pytest.fixture(scope="session")
+def sizes(subject, candidate: ArtifactModel, reference: Reference) -> Sizes:
+    """What limits the subject's scenarios."""
+    generation = reference.settings
+    return Sizes(
+        candidate.artifacts.dims,
+        generation.pad_token_id,
+        generation.decoder_start_token_id,
+        candidate.single_token_steps,
+    )
+
+
+@pytest.fixture
+def explorer_of(
+    request, subject, settings, reference: Reference, reference64, candidate, sizes
+) -> Callable[[str], Explorer]:
+    """Name of a check -> its explorer."""
+    name = re.sub(r"[^\w-]+", "-", f"{request.node.originalname}-{request.node.callspec.id}").strip("-")
+    folder = settings.report / compat.stack_name() / "repro" / name
+    rerun = _rerun(request.node.nodeid, settings)
+    return lambda check: Explorer(check, reference.model, reference64, candidate, sizes, settings, rerun, folder)
+
+
+@pytest.fixture
+def not_promised(candidate: ArtifactModel) -> list[Finding]:
+    """What could not be checked, because the set does not promise it."""
+    if not candidate.single_token_steps:
+        return []
+    return [
+        Finding(
+            check="several tokens at once after a past",
+            verdict=Verdict.NOT_APPLICABLE,
+            cause="a set made elsewhere promises one token per step once it has a past",
+        )
+    ]
