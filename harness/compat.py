@@ -1,6 +1,6 @@
 """Every difference between versions of torch, transformers, onnx and onnxruntime. No version branch anywhere else.
 
-The supported stacks are listed in ``constraints/``; what was measured on each is in ``docs/stacks.md``.
+The supported stacks are listed in ``constraints/``; what differs between them is described in ``docs/stacks.md``.
 """
 
 from __future__ import annotations
