@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.contract.errors import InputError
-from harness.contract.manifest import read_json
+from harness.reference.baseline import read_baseline
 from harness.reference.checkpoint import Checkpoint
 from harness.reference.loading import generation_settings, load_model
 from harness.runtime.artifact_set import ArtifactSet, open_sets
@@ -25,7 +25,7 @@ def check(settings: Settings) -> None:
     else:
         _check_cache(settings)
     if settings.baseline:
-        read_json(settings.baseline, action="Write one with `python -m harness baseline`.")
+        read_baseline(settings.baseline)
 
 
 def _check_same_model(artifacts: ArtifactSet, checkpoint: Checkpoint) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.checks.numeric import Comparison, Difference, difference
+from harness.contract.errors import InputError
 from harness.contract.finding import Finding, with_count
 from harness.contract.layouts import (
     ATTENTION_MASK,
@@ -53,7 +54,7 @@ class Call:
             return f"keep rows {self.arrays['rows'].tolist()}"
         batch, length = self.arrays["input_ids"].shape
         if self.kind == STEP:
-            return f"append {length} tokens, batch {batch}"
+            return f"append {length} token{'s' if length > 1 else ''}, batch {batch}"
         lengths = ", ".join(str(n) for n in self.arrays["attention_mask"].sum(axis=1))
         text = f"batch {batch}, source {length}, real tokens {lengths}"
         return f"encode {text}" if self.kind == ENCODE else f"given PyTorch's encoder ({text}) and a past of {self.past}"
@@ -121,13 +122,18 @@ class SideBySide:
         candidate: the artifact set.
         promise: the tensors it promises.
         check: name of the check.
+
+    Attributes:
+        calls: the calls made.
+        comparison: what they gave.
+        complaint: why the set could not be compared any further: what it said, or what it does not emit.
     """
 
     def __init__(self, reference: Seq2Seq, candidate: Seq2Seq, promise: Promise, check: str) -> None:
         self.reference, self.candidate, self.promise = reference, candidate, promise
         self.comparison = Comparison(check)
         self.calls: list[Call] = []
-        self.refusal = ""
+        self.complaint = ""
         self._ours: DecoderState
         self._theirs: DecoderState
 
@@ -149,7 +155,8 @@ class SideBySide:
 
     def finding(self) -> Finding:
         """What was found so far; a promised tensor that is missing is a failure too."""
-        return with_count(self.comparison.finding())
+        found = with_count(self.comparison.finding())
+        return dataclasses.replace(found, where=found.where or f"first: {self._place()}") if found.failed else found
 
     def _encode(self, input_ids: np.ndarray, attention_mask: np.ndarray) -> None:
         expected = self.reference.encode(input_ids, attention_mask)
@@ -188,19 +195,23 @@ class SideBySide:
         """The candidate's answer, or None with the refusal on record."""
         try:
             return call()
+        except InputError as error:
+            self.complaint = f"{Path(error.where).name}: {error.what}"
         except Exception as error:  # a runtime raises its own types, and each of them is a failure of the set
-            self.refusal = " ".join(str(error).split())[:400] or type(error).__name__
-            self.comparison.expected += len(promised)
-            self.comparison.differences.append(
-                Difference(self._place(), promised[0], np.inf, np.inf, 0.0, (), f"refused: {self.refusal}")
-            )
-            return None
+            self.complaint = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        self.comparison.expected += len(promised)
+        self.comparison.differences.append(
+            Difference(self._place(), promised[0], np.inf, np.inf, 0.0, (), "the call is refused")
+        )
+        return None
 
     def _place(self) -> str:
         return f"call {len(self.calls)} ({self.calls[-1].text()})"
 
     def _compare(self, promised, reference: Mapping[str, np.ndarray], candidate: Mapping[str, np.ndarray]) -> None:
         self.comparison.expected += len(promised)
+        if missing := [name for name in promised if name not in candidate]:
+            self.complaint = f"promised and not there: {', '.join(missing)}"
         for name in promised:
             if name in candidate:
                 keep = _meaningful(name, reference[name], self._ours.encoder.mask)
@@ -266,31 +277,33 @@ def replay(reference: Seq2Seq, candidate: Seq2Seq, promise: Promise, scenario: S
 
 @dataclass(frozen=True)
 class Variation:
-    """A failing scenario with one thing taken out of it, and what follows if that makes it pass.
+    """A failing scenario with one thing taken out of it.
 
-    ``scenarios`` all have to pass.
+    Attributes:
+        name: completes "it passes ...".
+        cause: what follows if it does.
+        scenarios: what has to pass, all of it.
     """
 
-    passes: str
+    name: str
     cause: str
     scenarios: tuple[Scenario, ...]
 
 
-def variations(scenario: Scenario, traced_sizes: Mapping[str, int] | None = None) -> Iterator[Variation]:
-    """Yield the variations of a scenario that really change it.
-
-    Args:
-        scenario: the calls up to the one that fails; the first of them encodes.
-        traced_sizes: ``batch``, ``source``, ``target`` and ``past`` of the export's tracing inputs, where known.
-    """
+def variations(scenario: Scenario) -> Iterator[Variation]:
+    """Yield the variations of a failing scenario that really change it; its first call is the one that encodes."""
     ordered = _in_first_order(scenario)
     if ordered is not scenario:
         yield Variation("without reordering rows", "some cache tensors keep the rows' old order", (ordered,))
-    if not scenario[0].arrays["attention_mask"].all():
-        only_encoder = len(scenario) == 1
-        graph, mask = ("encoder", ATTENTION_MASK) if only_encoder else ("decoder", ENCODER_MASK)
+    mask = scenario[0].arrays["attention_mask"]
+    if not mask.any(axis=1).all():
+        cause = "a softmax over nothing but padding; mask with a large finite number, or refuse such rows"
+        with_a_token = _mapped(scenario, attention_mask=_with_a_token)
+        yield Variation("with a real token in every row", cause, (with_a_token,))
+    if not mask.all():
+        graph, name = ("encoder", ATTENTION_MASK) if len(scenario) == 1 else ("decoder", ENCODER_MASK)
         unpadded = _mapped(scenario, attention_mask=np.ones_like)
-        yield Variation("without padding", f"the {graph} loses or ignores {mask}", (unpadded,))
+        yield Variation("without padding", f"the {graph} loses or ignores {name}", (unpadded,))
     split = tuple(single for call in scenario for single in _one_by_one(call))
     if len(split) > len(scenario):
         cause = "the causal mask or the target length is baked at the traced length"
@@ -298,14 +311,21 @@ def variations(scenario: Scenario, traced_sizes: Mapping[str, int] | None = None
     if (uncached := _without_past(ordered)) is not ordered:
         cause = "the position offset ignores the past, or the cache is used wrongly"
         yield Variation("with the same tokens and no past", cause, (uncached,))
-    batch = len(scenario[0].arrays["input_ids"])
-    if batch > 1:
-        single = tuple(_mapped_rows(ordered, row) for row in range(batch))
+    if len(mask) > 1:
+        single = tuple(_row(ordered, row) for row in range(len(mask)))
         yield Variation("with each row alone", "the batch axis is baked, or rows of a batch mix", single)
-    if traced_sizes:
-        sizes = ", ".join(f"{axis} {traced_sizes[axis]}" for axis in ("batch", "source", "target", "past"))
-        cause = "an axis, a position or a mask is baked at those sizes"
-        yield Variation(f"at the tracing sizes ({sizes})", cause, (_resized(ordered, traced_sizes),))
+
+
+def at_tracing_sizes(scenario: Scenario, sizes: Mapping[str, int]) -> Variation:
+    """The scenario at the sizes of the export's tracing inputs.
+
+    Args:
+        scenario: the failing calls.
+        sizes: ``batch``, ``source``, ``target`` and ``past``, in elements.
+    """
+    listed = ", ".join(f"{axis} {sizes[axis]}" for axis in ("batch", "source", "target", "past"))
+    cause = "an axis, a position or a mask is baked at those sizes"
+    return Variation(f"at the tracing sizes ({listed})", cause, (_resized(_in_first_order(scenario), sizes),))
 
 
 def _mapped(scenario: Scenario, **functions) -> Scenario:
@@ -316,7 +336,13 @@ def _mapped(scenario: Scenario, **functions) -> Scenario:
     )
 
 
-def _mapped_rows(scenario: Scenario, row: int) -> Scenario:
+def _with_a_token(mask: np.ndarray) -> np.ndarray:
+    filled = mask.copy()
+    filled[:, 0] = 1
+    return filled
+
+
+def _row(scenario: Scenario, row: int) -> Scenario:
     return tuple(Call(c.kind, {name: array[row : row + 1] for name, array in c.arrays.items()}) for c in scenario)
 
 
@@ -348,13 +374,16 @@ def _without_past(scenario: Scenario) -> Scenario:
 
 
 def _resized(scenario: Scenario, sizes: Mapping[str, int]) -> Scenario:
-    """Every axis brought to another size, by cutting or repeating what is there."""
+    """Every axis brought to another size, by cutting or repeating what is there; padding stays, of one token at least."""
 
-    def resize(call: Call, array: np.ndarray) -> np.ndarray:
+    def resize(call: Call, name: str, array: np.ndarray) -> np.ndarray:
         if array.ndim == 4:
             return np.resize(array, (sizes["batch"], array.shape[1], sizes["past"], array.shape[3]))
-        return np.resize(array, (sizes["batch"], sizes["target" if call.kind == STEP else "source"]))
+        resized = np.resize(array, (sizes["batch"], sizes["target" if call.kind == STEP else "source"]))
+        if name == "attention_mask" and not array.all():
+            resized[-1, -1] = 0
+        return resized
 
     return tuple(
-        Call(call.kind, {name: resize(call, array) for name, array in call.arrays.items()}) for call in scenario
+        Call(call.kind, {name: resize(call, name, array) for name, array in call.arrays.items()}) for call in scenario
     )

@@ -50,6 +50,11 @@ KNOWN_ERRORS = (
         "Copy or export the file again.",
     ),
     KnownError(
+        r"This is an invalid model\..*?Error[: ]+(.{0,160})",
+        "not a valid model: {0}",
+        "Run suites/export on the set: the ONNX checker names the node.",
+    ),
+    KnownError(
         r"(?i)external data path.*(?:escapes|outside|not within|not allowed|is absolute)|must be a relative path",
         "its external data lies outside the artifact folder",
         "Keep the data file beside the .onnx file and store its plain name.",
@@ -61,7 +66,7 @@ KNOWN_ERRORS = (
         "Copy the data file that belongs to the .onnx file into the same folder.",
     ),
     KnownError(
-        r"Name:'([^']*)'.*?input_shape_size == size was false.*?Input shape:\{([\d,]*)\}, requested shape:\{([-\d,]*)\}",
+        r"Name:'([^']*)'.*?cannot be reshaped to the.*?Input shape:\{([\d,]*)\}, requested shape:\{([-\d,]*)\}",
         "node {0} wants shape ({2}) and got ({1}): an axis is baked inside the graph",
         "Export with every batch and length axis dynamic, from tracing sizes of 2 or more that all differ.",
     ),

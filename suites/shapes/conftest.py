@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,11 +23,19 @@ from hypothesis.strategies import SearchStrategy
 from fixtures.models import Reference
 from harness import compat
 from harness.checks.numeric import Comparison
-from harness.checks.shapes import Promise, Scenario, SideBySide, replay, variations
+from harness.checks.shapes import (
+    Promise,
+    Scenario,
+    SideBySide,
+    Variation,
+    at_tracing_sizes,
+    replay,
+    variations,
+)
 from harness.contract.errors import InputError
 from harness.contract.finding import Finding, Verdict
 from harness.contract.layouts import ENCODER
-from harness.contract.limits import WARN_ABOVE
+from harness.contract.limits import FAIL_ABOVE, WARN_ABOVE
 from harness.diagnosis.counterfactuals import diagnose
 from harness.reference.torch_model import TorchModel
 from harness.report.repro import Repro
@@ -37,6 +45,7 @@ from suites.shapes.strategies import Sizes
 
 # Calls that follow the encoder in one run of the state machine.
 MOST_CALLS = 8
+UNSTEADY = "the same calls do not always give the same values: a random operator, or memory read before it is written"
 
 
 class ScenarioFailed(AssertionError):
@@ -100,15 +109,15 @@ class Explorer:
     def _replay(self, scenario: Scenario) -> SideBySide:
         return replay(self.reference, self.candidate, self.promise, scenario, self.check)
 
-    def profile(self, ranges: int = 1) -> hypothesis.settings:
+    def profile(self, share: int = 1) -> hypothesis.settings:
         """The same examples in every run, or with ``--nightly`` new ones and a database of those that failed.
 
         Args:
-            ranges: how many tests share the examples of one property.
+            share: how many ranges share the examples of one property.
         """
         nightly = self.settings.nightly
         return hypothesis.settings(
-            max_examples=math.ceil(self.settings.max_examples / ranges),
+            max_examples=math.ceil(self.settings.max_examples / share),
             stateful_step_count=MOST_CALLS,
             derandomize=not nightly,
             database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples") if nightly else None,
@@ -120,15 +129,14 @@ class Explorer:
             print_blob=False,
         )
 
-    def explore(self, scenarios: SearchStrategy[Scenario], ranges: int) -> Finding:
-        """Play whatever is drawn; see ``profile`` and ``conclude``."""
+    def explore(self, ranges: Sequence[SearchStrategy[Scenario]]) -> Finding:
+        """Play what is drawn from one range after the other; see ``conclude``."""
 
-        @self.profile(ranges)
-        @hypothesis.given(scenarios)
-        def play(scenario: Scenario) -> None:
-            self.play(scenario)
+        def run() -> None:
+            for scenarios in ranges:
+                self.profile(len(ranges))(hypothesis.given(scenarios)(lambda scenario: self.play(scenario)))()
 
-        return self.conclude(play)
+        return self.conclude(run)
 
     def conclude(self, run: Callable[[], None]) -> Finding:
         """Run examples and return one finding for all: the worst figure, or the smallest example that fails."""
@@ -140,10 +148,7 @@ class Explorer:
         except Flaky:
             if self.failed is None:
                 raise
-            return self._failure(
-                self.failed,
-                "the same calls do not always give the same result: a random operator, or memory read before written",
-            )
+            return self._failure(self.failed, UNSTEADY)
         return self._success()
 
     def _success(self) -> Finding:
@@ -162,23 +167,36 @@ class Explorer:
 
     def _failure(self, sides: SideBySide, cause: str) -> Finding:
         script = self._repro(sides).write(self.repro_folder)
-        finding = sides.finding()
         calls = [f"{number}. {call.text()}" for number, call in enumerate(sides.calls, 1)]
+        beyond = ", ".join(found.name for found in sides.comparison.failing)
         return dataclasses.replace(
-            finding,
+            sides.finding(),
             cause=cause,
             action=f"Run `python {_shown(script)}`, the smallest example that fails.",
-            details=(*calls, f"rerun: {self.rerun}"),
+            details=(*calls, *([f"beyond the limit: {beyond}"] if beyond else []), f"rerun: {self.rerun}"),
         )
 
     def _cause(self, sides: SideBySide) -> str:
         """What the failing calls need in order to fail, or what a wrong PyTorch would explain."""
+        scenario = tuple(sides.calls)
+        if abs(_worst(self._replay(scenario)) - _worst(sides)) > FAIL_ABOVE:
+            return UNSTEADY
         manifest = self.candidate.artifacts.manifest
-        clues = [sides.refusal] if sides.refusal else []
-        for variation in variations(tuple(sides.calls), manifest.dummy_sizes if manifest else None):
-            if not any(self._replay(scenario).finding().failed for scenario in variation.scenarios):
-                clues.append(f"it passes {variation.passes}: {variation.cause}")
-        return "; ".join(clues) or f"it fails at every size tried: {self._diagnosis()}"
+        traced = [at_tracing_sizes(scenario, manifest.dummy_sizes)] if manifest else []
+        passing, passing_traced = (
+            [variation for variation in tried if self._passes(variation)] for tried in (variations(scenario), traced)
+        )
+        if sides.complaint:
+            clues = [sides.complaint]
+        elif passing:
+            # The first is the most specific; the others only narrow down where.
+            clues = [f"it passes {passing[0].name}: {passing.pop(0).cause}"]
+        else:
+            clues = [f"no padding, batch or past is needed: {self._diagnosis()}"]
+        return "; ".join([*clues, *(f"it passes {variation.name}" for variation in passing + passing_traced)])
+
+    def _passes(self, variation: Variation) -> bool:
+        return not any(self._replay(scenario).finding().failed for scenario in variation.scenarios)
 
     def _diagnosis(self) -> str:
         """No size matters: look for a mistake that explains the values on a small padded batch."""

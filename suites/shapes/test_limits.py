@@ -20,11 +20,10 @@ def _full_rows(sizes, batch: int, source: int) -> dict[str, np.ndarray]:
 
 
 def test_a_source_of_exactly_the_maximum_is_encoded(subject, explorer_of, sizes, judge):
-    """A full row, and one whose last token is padding."""
-    arrays = _full_rows(sizes, 2, sizes.dims.max_source_positions)
-    arrays["attention_mask"][1, -1] = 0
-    explorer = explorer_of(f"the encoder at its maximum of {sizes.dims.max_source_positions} tokens")
-    judge(explorer.conclude(lambda: explorer.play((Call(ENCODE, arrays),))))
+    """Every position of the table is used, the last included."""
+    most = sizes.dims.max_source_positions
+    explorer = explorer_of(f"the encoder at its maximum of {most} tokens")
+    judge(explorer.conclude(lambda: explorer.play((Call(ENCODE, _full_rows(sizes, 2, most)),))))
 
 
 # Past that is given, tokens appended to it: together exactly the model's maximum.

@@ -17,6 +17,8 @@ RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
 )
 LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
+TOO_NEW_FOR_ONNX = "ir_version is higher than the checker's"
+INVALID = "Whoever wrote or changed the file last left it invalid: export it again, or check the tool."
 
 
 def passes_checker(path: Path) -> Finding:
@@ -53,12 +55,14 @@ def _tried(check: str, path: Path, attempt) -> Finding:
         attempt()
     except Exception as error:  # checker and inference raise several types, and RuntimeError
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        # Says nothing about the file: whether the runtime loads so new a file is asked by ``is_supported``.
+        too_old = TOO_NEW_FOR_ONNX in lines[0]
         return Finding(
             check=check,
-            verdict=Verdict.FAIL,
+            verdict=Verdict.INCONCLUSIVE if too_old else Verdict.FAIL,
             where=path.name,
-            cause=lines[0][:400],
-            action="Whoever wrote or changed the file last left it invalid: export it again, or check the tool.",
+            cause=f"the installed onnx {onnx.__version__} is older than the file" if too_old else lines[0][:400],
+            action="Check the file with a newer onnx." if too_old else INVALID,
             details=tuple(line[:400] for line in lines[1:6]),
         )
     return Finding(check=check, verdict=Verdict.PASS)
@@ -78,6 +82,7 @@ def is_supported(file: str, model: ModelProto, runtime: Runtime, why: str) -> li
     findings = [
         _not_newer(
             f"{file}: {name} loads its {what}",
+            file,
             found,
             highest,
             f"{what} {found}, onnxruntime {runtime.minor} loads up to {highest}",
@@ -106,7 +111,7 @@ def opset_of(model: ModelProto) -> int:
     return max((entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), default=0)
 
 
-def _not_newer(check: str, found: int, highest: int, cause: str, action: str) -> Finding:
+def _not_newer(check: str, file: str, found: int, highest: int, cause: str, action: str) -> Finding:
     if found <= highest:
         return Finding(check=check, verdict=Verdict.PASS)
     return Finding(
@@ -115,6 +120,7 @@ def _not_newer(check: str, found: int, highest: int, cause: str, action: str) ->
         measured=float(found),
         limit=float(highest),
         passing_limit=float(found),
+        where=file,
         cause=cause,
         action=action,
     )

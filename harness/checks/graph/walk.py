@@ -12,6 +12,8 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 STANDARD_DOMAINS = ("", "ai.onnx")
 # These read the sizes of their input and nothing of its values.
 SIZE_READERS = frozenset({"Shape", "Size"})
+# The input at this position only says which shape the output gets.
+SHAPE_INPUTS = {"Reshape": 1, "Expand": 1, "Tile": 1, "ConstantOfShape": 0}
 # Products of two tensors, plain, fused or quantized: where one layer of computation ends and the next begins.
 PRODUCTS = frozenset(
     {
@@ -155,7 +157,7 @@ def cone(scope: Scope, names: Iterable[str], *, stop: frozenset[str] = frozenset
         scope: where the names are seen.
         names: values to start from.
         stop: operators whose inputs are not looked at.
-        sizes_too: also follow nodes that read nothing but the sizes of their input.
+        sizes_too: also follow what only decides on shapes; without it, what values are computed from.
     """
     stop = stop if sizes_too else stop | SIZE_READERS
     found, seen = Cone(), set()
@@ -178,13 +180,14 @@ def cone(scope: Scope, names: Iterable[str], *, stop: frozenset[str] = frozenset
             if (tensor := constant_of(source)) is not None:
                 found.constants[name] = tensor
             elif source.op_type not in stop:
-                waiting += _sources(owner, source, name)
+                waiting += _sources(owner, source, name, sizes_too)
     return found
 
 
-def _sources(scope: Scope, node: NodeProto, name: str) -> list[tuple[Scope, str]]:
+def _sources(scope: Scope, node: NodeProto, name: str, sizes_too: bool) -> list[tuple[Scope, str]]:
     """What one output of a node depends on."""
-    sources = [(scope, given) for given in node.input if given]
+    left_out = None if sizes_too else SHAPE_INPUTS.get(node.op_type)
+    sources = [(scope, given) for i, given in enumerate(node.input) if given and i != left_out]
     position = list(node.output).index(name)
     for body in scope.bodies_of(node):
         same = len(body.outputs) == len(node.output)
