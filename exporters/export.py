@@ -100,7 +100,9 @@ def refuse_taken(out: Path) -> None:
 
 def _check_options(options: ExportOptions) -> None:
     if options.layout not in LAYOUTS:
-        raise InputError(what=f"unknown layout {options.layout!r}", where="--layout", action=f"Known: {', '.join(LAYOUTS)}.")
+        raise InputError(
+            what=f"unknown layout {options.layout!r}", where="--layout", action=f"Known: {', '.join(LAYOUTS)}."
+        )
     if options.exporter not in compat.exporters():
         raise InputError(
             what=f"exporter {options.exporter!r} is not available with torch {torch.__version__}",
@@ -111,7 +113,7 @@ def _check_options(options: ExportOptions) -> None:
     low, high = compat.opset_range(options.exporter)
     if not low <= opset <= high:
         raise InputError(
-            what=f"opset {opset} asked for, the {options.exporter} exporter of torch {torch.__version__} writes {low} to {high}",
+            what=f"opset {opset} asked for, {options.exporter} of torch {torch.__version__} writes {low} to {high}",
             where="--opset",
             action="Choose an opset in that range.",
         )
@@ -174,7 +176,9 @@ def _write_set(
     for role, spec in LAYOUTS[options.layout].graphs(dims).items():
         progress(f"{options.layout} {role} ({options.exporter}, opset {opset})")
         inputs = dummy_inputs(spec, sizes, source, mask)
-        _write_graph(module_for(spec, model), spec, inputs, folder / file_of(role), options.exporter, opset, target, log)
+        _write_graph(
+            module_for(spec, model), spec, inputs, folder / file_of(role), options.exporter, opset, target, log
+        )
     names = tokenizer_files(checkpoint.folder)
     for name in names:
         shutil.copyfile(checkpoint.folder / name, folder / name)

@@ -26,10 +26,14 @@ def _add_translate(commands: argparse._SubParsersAction) -> None:
         "translate", help="translate text with an artifact set, without torch and transformers"
     )
     command.add_argument("folder", metavar="DIR", help="artifact set, e.g. one written by `python -m exporters`")
-    command.add_argument("texts", nargs="*", metavar="TEXT", help="sentences; without any, one a line from standard input")
+    command.add_argument(
+        "texts", nargs="*", metavar="TEXT", help="sentences; without any, one a line from standard input"
+    )
     command.add_argument("--beams", type=int, metavar="N", help="1 for greedy, up to 8; default: the model's own")
     command.add_argument("--max-length", type=int, metavar="N", help="longest output in tokens, start token included")
-    command.add_argument("--batch-size", type=int, default=8, metavar="N", help="sentences decoded together (default: 8)")
+    command.add_argument(
+        "--batch-size", type=int, default=8, metavar="N", help="sentences decoded together (default: 8)"
+    )
     command.add_argument("--truncate", action="store_true", help="cut sources that exceed the model's positions")
     command.add_argument("--providers", default="CPUExecutionProvider", help="comma-separated execution providers")
     command.set_defaults(run=_translate)
@@ -59,12 +63,14 @@ def _translate(options: argparse.Namespace) -> None:
     if options.max_length is not None:
         limit = translator.model.artifacts.dims.max_target_positions
         if options.max_length > limit:
-            raise InputError(what=f"{options.max_length} tokens, the model has {limit} positions", where="--max-length", action=f"Give {limit} or less.")
+            raise InputError(
+                what=f"{options.max_length} tokens, the model has {limit} positions",
+                where="--max-length",
+                action=f"Give {limit} or less.",
+            )
         settings = settings.replace(max_length=options.max_length)
     texts = iter(options.texts) if options.texts else _standard_input()
-    for result in translator.stream(
-        texts, settings=settings, batch_size=options.batch_size, truncate=options.truncate
-    ):
+    for result in translator.stream(texts, settings=settings, batch_size=options.batch_size, truncate=options.truncate):
         print(result.text, flush=True)
 
 

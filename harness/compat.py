@@ -111,7 +111,7 @@ def pack_cache(self_kv: Sequence[torch.Tensor], cross_kv: Sequence[torch.Tensor]
 def unpack_cache(cache: Any) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Return ``[key, value] * layers`` of self and of cross attention."""
     if hasattr(cache, "self_attention_cache"):
-        flat = lambda part: [t for layer in part.layers for t in (layer.keys, layer.values)]  # noqa: E731
+        flat = lambda part: [t for layer in part.layers for t in (layer.keys, layer.values)]
         return flat(cache.self_attention_cache), flat(cache.cross_attention_cache)
     return (
         [tensor for layer in cache for tensor in layer[:2]],

@@ -25,19 +25,62 @@ _FILTERS = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "ignore", "i
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     model = parser.getgroup("what is tested", "translation model")
-    model.addoption("--model", default=EMBEDDED_MODEL, metavar="MODEL", help="model folder in Hugging Face form, or a hub id (default: the embedded tiny-marian-en-zh)")
-    model.addoption("--artifacts", metavar="DIR", help="test this artifact set, made here or elsewhere (Optimum, hand-written), in place of exporting the model")
-    model.addoption("--layout", metavar="NAMES", help=f"comma-separated layouts to export and test (default: {','.join(LAYOUTS)})")
-    model.addoption("--exporter", metavar="NAMES", help="comma-separated exporters: torchscript, dynamo (default: all that this torch has)")
+    model.addoption(
+        "--model",
+        default=EMBEDDED_MODEL,
+        metavar="MODEL",
+        help="model folder in Hugging Face form, or a hub id (default: the embedded tiny-marian-en-zh)",
+    )
+    model.addoption(
+        "--artifacts",
+        metavar="DIR",
+        help="test this artifact set, made here or elsewhere (Optimum, hand-written), in place of exporting the model",
+    )
+    model.addoption(
+        "--layout", metavar="NAMES", help=f"comma-separated layouts to export and test (default: {','.join(LAYOUTS)})"
+    )
+    model.addoption(
+        "--exporter",
+        metavar="NAMES",
+        help="comma-separated exporters: torchscript, dynamo (default: all that this torch has)",
+    )
     against = parser.getgroup("what it is held against", "translation model")
-    against.addoption("--sentences", metavar="FILE", help="sentences to decode: text, one a line, or .jsonl with id, source, tags (default: fixtures/sentences/core.jsonl)")
-    against.addoption("--baseline", metavar="FILE", help="compare with what `python -m harness baseline` stored, from before an upgrade or from another team")
-    against.addoption("--golden", metavar="DIR", help="folder of golden translations, one folder per model in it (default: golden/)")
+    against.addoption(
+        "--sentences",
+        metavar="FILE",
+        help="sentences to decode: text, one a line, or .jsonl with id, source, tags "
+        "(default: fixtures/sentences/core.jsonl)",
+    )
+    against.addoption(
+        "--baseline",
+        metavar="FILE",
+        help="compare with what `python -m harness baseline` stored, from before an upgrade or from another team",
+    )
+    against.addoption(
+        "--golden", metavar="DIR", help="folder of golden translations, one folder per model in it (default: golden/)"
+    )
     run = parser.getgroup("how it is run", "translation model")
-    run.addoption("--providers", default="CPUExecutionProvider", metavar="NAMES", help="comma-separated onnxruntime execution providers (default: CPUExecutionProvider)")
-    run.addoption("--max-examples", type=int, default=DEFAULT_EXAMPLES, metavar="N", help=f"Hypothesis examples per property and layout (default: {DEFAULT_EXAMPLES})")
-    run.addoption("--nightly", action="store_true", help="draw examples at random and keep a database of failing ones, instead of the same examples every time")
-    run.addoption("--artifact-cache", metavar="DIR", help="where exported sets are kept between runs (default: .artifact-cache)")
+    run.addoption(
+        "--providers",
+        default="CPUExecutionProvider",
+        metavar="NAMES",
+        help="comma-separated onnxruntime execution providers (default: CPUExecutionProvider)",
+    )
+    run.addoption(
+        "--max-examples",
+        type=int,
+        default=DEFAULT_EXAMPLES,
+        metavar="N",
+        help=f"Hypothesis examples per property and layout (default: {DEFAULT_EXAMPLES})",
+    )
+    run.addoption(
+        "--nightly",
+        action="store_true",
+        help="draw examples at random and keep a database of failing ones, instead of the same examples every time",
+    )
+    run.addoption(
+        "--artifact-cache", metavar="DIR", help="where exported sets are kept between runs (default: .artifact-cache)"
+    )
     run.addoption("--report", metavar="DIR", help="where <stack>/results.json and junit.xml go (default: reports)")
 
 
@@ -99,7 +142,11 @@ def _prepare_report(config: pytest.Config, settings: Settings) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(what=f"cannot be written ({error.strerror})", where=folder, action="Name a folder you may write to with --report.") from None
+        raise InputError(
+            what=f"cannot be written ({error.strerror})",
+            where=folder,
+            action="Name a folder you may write to with --report.",
+        ) from None
     if not config.option.xmlpath:
         config.option.xmlpath = str(folder / "junit.xml")
     for reason in _filters(config):
@@ -231,8 +278,9 @@ class _Recorder:
         collected = {nodeid for nodeid in self.config.stash[COLLECTED] if nodeid.startswith("suites/")}
         if missed := len(collected - set(self.ledger.entries)):
             self.ledger.add_gap(f"{missed} of {len(collected)} tests did not run")
-        for path in _unvisited(collected):
-            self.ledger.add_gap(f"{path} was not run")
+        if unvisited := _unvisited(collected):
+            others = f" and {len(unvisited) - 2} more" if len(unvisited) > 2 else ""
+            self.ledger.add_gap(f"suite files were not run: {', '.join(unvisited[:2])}{others}")
         if exitstatus == pytest.ExitCode.INTERRUPTED:
             self.ledger.add_gap("the run was interrupted")
         return self.ledger.verdict()[0]

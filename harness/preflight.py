@@ -31,7 +31,7 @@ def check(settings: Settings) -> None:
 def _check_same_model(artifacts: ArtifactSet, checkpoint: Checkpoint) -> None:
     if artifacts.manifest and artifacts.manifest.weights_sha256 != checkpoint.weights_sha256:
         raise InputError(
-            what=f"made from weights {artifacts.manifest.weights_sha256[:16]}, the model has {checkpoint.weights_sha256[:16]}",
+            what=f"made from weights {artifacts.manifest.weights_sha256[:12]}, not {checkpoint.weights_sha256[:12]}",
             where=artifacts.folder,
             action="Name the model the set was made from with --model.",
         )

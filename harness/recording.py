@@ -98,7 +98,10 @@ def replay(recording: Recording, profile: SessionProfile) -> list[Finding]:
     with np.load(recording.folder / TENSORS) as stored:
         tensors = {name: stored[name] for name in stored.files}
     drift = _drift(artifacts, recording, tensors, profile)
-    return [_with_cause(drift, artifacts, recording, tensors, profile), _decodes(artifacts, recording, tensors, profile)]
+    return [
+        _with_cause(drift, artifacts, recording, tensors, profile),
+        _decodes(artifacts, recording, tensors, profile),
+    ]
 
 
 def _observe(artifacts: ArtifactSet, sentences: list[Sentence]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

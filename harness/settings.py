@@ -91,7 +91,10 @@ class Settings:
             return [Subject(layout, exporter) for exporter in self.exporters for layout in self.layouts]
         from harness.runtime.artifact_set import open_sets
 
-        return [Subject(s.layout, s.manifest.exporter if s.manifest else "elsewhere", s.folder) for s in open_sets(self.artifacts, **self._own_configuration())]
+        return [
+            Subject(s.layout, s.manifest.exporter if s.manifest else "elsewhere", s.folder)
+            for s in open_sets(self.artifacts, **self._own_configuration())
+        ]
 
     def _own_configuration(self) -> dict:
         """Configuration of the model under test, for sets that carry none."""

@@ -618,7 +618,11 @@ def refused_finding(check: str, error: object) -> Finding:
 
 
 def never_generated_finding(
-    outputs: Mapping[str, Decoded], settings: GenerationSettings, *, expected: int, also_by_reference: Sequence[str] = ()
+    outputs: Mapping[str, Decoded],
+    settings: GenerationSettings,
+    *,
+    expected: int,
+    also_by_reference: Sequence[str] = (),
 ) -> Finding:
     """Check that pad is never generated (fault D02).
 
@@ -646,7 +650,9 @@ def never_generated_finding(
     )
 
 
-def first_token_finding(outputs: Mapping[str, Decoded], settings: GenerationSettings, piece: Piece, unk_id: int) -> Finding:
+def first_token_finding(
+    outputs: Mapping[str, Decoded], settings: GenerationSettings, piece: Piece, unk_id: int
+) -> Finding:
     """Check that every output begins with the forced id, and that it is not ``<unk>`` (fault D03)."""
     forced = settings.forced_bos_token_id
     wrong = {id: decoded.generated[0] for id, decoded in outputs.items() if decoded.generated[0] != forced}

@@ -59,7 +59,8 @@ def difference(
         left, right = np.where(mask, left, 0.0), np.where(mask, right, 0.0)
     if left.size == 0:
         return Difference(place, name, 0.0, 0.0, 0.0, ())
-    gap = np.abs(left - right)
+    with np.errstate(invalid="ignore"):  # infinity on both sides
+        gap = np.abs(left - right)
     if not np.isfinite(right).all():
         gap = np.where(np.isfinite(gap), gap, np.inf)
         index = _index_of_max(gap)

@@ -57,7 +57,9 @@ class Call:
             return f"append {length} token{'s' if length > 1 else ''}, batch {batch}"
         lengths = ", ".join(str(n) for n in self.arrays["attention_mask"].sum(axis=1))
         text = f"batch {batch}, source {length}, real tokens {lengths}"
-        return f"encode {text}" if self.kind == ENCODE else f"given PyTorch's encoder ({text}) and a past of {self.past}"
+        return (
+            f"encode {text}" if self.kind == ENCODE else f"given PyTorch's encoder ({text}) and a past of {self.past}"
+        )
 
     @property
     def past(self) -> int:
@@ -151,12 +153,19 @@ class SideBySide:
         """Make one call and compare; return whether all is well so far."""
         self.calls.append(call)
         {ENCODE: self._encode, GIVEN: self._given, STEP: self._step, SELECT: self._select}[call.kind](**call.arrays)
-        return not self.finding().failed
+        return self.sound
+
+    @property
+    def sound(self) -> bool:
+        """Whether every promised tensor was there and within its limit so far."""
+        return not self.complaint and not self.comparison.failing
 
     def finding(self) -> Finding:
-        """What was found so far; a promised tensor that is missing is a failure too."""
+        """What the calls gave."""
         found = with_count(self.comparison.finding())
-        return dataclasses.replace(found, where=found.where or f"first: {self._place()}") if found.failed else found
+        if not self.complaint:
+            return found
+        return dataclasses.replace(found, where=f"first: {self._place()}", cause=self.complaint)
 
     def _encode(self, input_ids: np.ndarray, attention_mask: np.ndarray) -> None:
         expected = self.reference.encode(input_ids, attention_mask)
@@ -201,7 +210,7 @@ class SideBySide:
             self.complaint = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         self.comparison.expected += len(promised)
         self.comparison.differences.append(
-            Difference(self._place(), promised[0], np.inf, np.inf, 0.0, (), "the call is refused")
+            Difference(self._place(), promised[0], np.inf, np.inf, 0.0, (), "the call was refused")
         )
         return None
 
@@ -351,7 +360,7 @@ def _in_first_order(scenario: Scenario) -> Scenario:
     if not any(call.kind == SELECT for call in scenario):
         return scenario
     batch = len(scenario[0].arrays["input_ids"])
-    widen = lambda ids: np.resize(ids, (batch, ids.shape[1]))  # noqa: E731
+    widen = lambda ids: np.resize(ids, (batch, ids.shape[1]))
     kept = tuple(call for call in scenario if call.kind != SELECT)
     return kept[:1] + _mapped(kept[1:], input_ids=widen)
 
@@ -367,18 +376,24 @@ def _without_past(scenario: Scenario) -> Scenario:
     """All target tokens at once and nothing before them; the scenario itself where it has no past."""
     first, steps = scenario[0], scenario[1:]
     if first.kind == GIVEN and first.past:
-        first = Call(GIVEN, {name: array[:, :, :0] if array.ndim == 4 else array for name, array in first.arrays.items()})
+        first = Call(
+            GIVEN, {name: array[:, :, :0] if array.ndim == 4 else array for name, array in first.arrays.items()}
+        )
     elif len(steps) < 2:
         return scenario
     return first, Call(STEP, {"input_ids": np.concatenate([call.arrays["input_ids"] for call in steps], axis=1)})
 
 
 def _resized(scenario: Scenario, sizes: Mapping[str, int]) -> Scenario:
-    """Every axis brought to another size, by cutting or repeating what is there; padding stays, of one token at least."""
+    """Every axis brought to another size, by cutting or repeating what is there.
+
+    Where there was padding, one token of it stays at least; where there was no past, there is none: a set may have a
+    graph of its own for that.
+    """
 
     def resize(call: Call, name: str, array: np.ndarray) -> np.ndarray:
         if array.ndim == 4:
-            return np.resize(array, (sizes["batch"], array.shape[1], sizes["past"], array.shape[3]))
+            return np.resize(array, (sizes["batch"], array.shape[1], sizes["past"] if call.past else 0, array.shape[3]))
         resized = np.resize(array, (sizes["batch"], sizes["target" if call.kind == STEP else "source"]))
         if name == "attention_mask" and not array.all():
             resized[-1, -1] = 0

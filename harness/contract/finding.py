@@ -104,10 +104,10 @@ def with_count(finding: Finding) -> Finding:
     Raises:
         ValueError: nothing at all was compared; that is an error of the check, not a result.
     """
-    if finding.compared is None or finding.compared == finding.expected:
-        return finding
     if finding.compared == 0:
         raise ValueError(f"{finding.check}: nothing was compared, {finding.expected} items were expected")
+    if finding.compared is None or finding.compared == finding.expected:
+        return finding
     return dataclasses.replace(
         finding,
         verdict=Verdict.FAIL,

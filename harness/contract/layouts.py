@@ -202,9 +202,7 @@ class Layout:
 # of the decoder's weights.
 LAYOUTS = {
     "compact": Layout("compact", (ENCODER, DECODER), {"embedding": 2, "positions": 2}),
-    "pair": Layout(
-        "pair", (ENCODER, DECODER_INIT, DECODER_STEP), {"embedding": 3, "positions": 3, "decoder": 2}
-    ),
+    "pair": Layout("pair", (ENCODER, DECODER_INIT, DECODER_STEP), {"embedding": 3, "positions": 3, "decoder": 2}),
     "single": Layout("single", (ENCODER, DECODER), {"embedding": 2, "positions": 2}),
 }
 

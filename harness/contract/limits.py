@@ -1,4 +1,7 @@
-"""Numbers the project holds itself to. Written before the first measurement; changed only with a reason in the commit."""
+"""Numbers the project holds itself to, written before the first measurement.
+
+Changed only with a reason in the commit.
+"""
 
 # Largest absolute difference from PyTorch, float32: encoder output, logits of every step, every K/V tensor.
 FAIL_ABOVE = 1e-4

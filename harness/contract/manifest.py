@@ -128,10 +128,10 @@ class Manifest:
             raise InputError(what=f"manifest schema {found!r}, expected {SCHEMA}", where=path, action=EXPORT_AGAIN)
         try:
             manifest = cls._from_json(data, path)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            manifest._check_against(folder, dict(data["tensors"]))
+        except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             what = f"field {error} is missing" if isinstance(error, KeyError) else f"malformed field ({error})"
             raise InputError(what=what, where=path, action=EXPORT_AGAIN) from None
-        manifest._check_against(folder, data["tensors"])
         return manifest
 
     @classmethod
@@ -216,8 +216,6 @@ def read_json(path: Path, *, action: str) -> Any:
     except UnicodeDecodeError:
         raise InputError(what="not UTF-8 text", where=path, action=action) from None
     except json.JSONDecodeError as error:
-        raise InputError(
-            what=f"not JSON (line {error.lineno}: {error.msg})", where=path, action=action
-        ) from None
+        raise InputError(what=f"not JSON (line {error.lineno}: {error.msg})", where=path, action=action) from None
     except OSError as error:
         raise InputError(what=f"cannot be read ({error.strerror})", where=path, action=action) from None

@@ -104,7 +104,9 @@ def _refuse_unsupported(merged: dict[str, Any], path: Path) -> None:
 def _one_id(merged: dict[str, Any], key: str, path: Path) -> int:
     if not isinstance(merged.get(key), int):
         raise InputError(
-            what=f"{key} is {merged.get(key)!r}, one token id is needed", where=path, action=f"Set {key} to one token id."
+            what=f"{key} is {merged.get(key)!r}, one token id is needed",
+            where=path,
+            action=f"Set {key} to one token id.",
         )
     return merged[key]
 

@@ -48,7 +48,7 @@ class DecoderState:
 
     def select(self, rows: np.ndarray) -> DecoderState:
         """Reorder, repeat or drop rows: ``rows`` holds int64 indices into the batch."""
-        pick = lambda arrays: {name: array[rows] for name, array in arrays.items()}  # noqa: E731
+        pick = lambda arrays: {name: array[rows] for name, array in arrays.items()}
         encoder = EncoderOutput(self.encoder.mask[rows], self.encoder.hidden[rows], pick(self.encoder.cross))
         return dataclasses.replace(self, encoder=encoder, past=pick(self.past))
 

@@ -156,7 +156,9 @@ def diagnose(
     if swapped := _first_swap(sound, observed):
         place, pairs = swapped
         text = ", ".join(f"{name} holds {other}" for name, other in pairs[:4])
-        return Diagnosis(f"cache tensors are swapped: {text} ({place})", "Reconnect the graph's present outputs, key before value.")
+        return Diagnosis(
+            f"cache tensors are swapped: {text} ({place})", "Reconnect the graph's present outputs, key before value."
+        )
     for experiment in _experiments(traced_past):
         with torch.no_grad(), experiment.mistake(reference.model):
             wrong = _observe(experiment.reference(reference.model), input_ids, attention_mask, steps)

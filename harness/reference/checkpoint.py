@@ -52,11 +52,17 @@ class Checkpoint:
         if not folder.is_dir():
             folder, model_id = _fetch(model), model
         if not any(folder.iterdir()):
-            raise InputError(what="the folder is empty", where=folder, action="Give a folder with a Hugging Face model.")
-        config = read_json(folder / "config.json", action="Give a folder in Hugging Face form (config.json, weights, tokenizer).")
+            raise InputError(
+                what="the folder is empty", where=folder, action="Give a folder with a Hugging Face model."
+            )
+        config = read_json(
+            folder / "config.json", action="Give a folder in Hugging Face form (config.json, weights, tokenizer)."
+        )
         if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
             raise InputError(
-                what="no model_type", where=folder / "config.json", action="Give the config.json that transformers wrote."
+                what="no model_type",
+                where=folder / "config.json",
+                action="Give the config.json that transformers wrote.",
             )
         load_tokenizer(folder)
         return cls(folder, model_id, config, _weight_files(folder))
@@ -97,7 +103,9 @@ class Checkpoint:
 def _fetch(model: str) -> Path:
     """Download a hub id, or say that there is neither folder nor model."""
     if not HUB_ID.fullmatch(model) or Path(model).parent.is_dir():
-        raise InputError(what="no such model folder", where=model, action="Give a folder in Hugging Face form or a hub id.")
+        raise InputError(
+            what="no such model folder", where=model, action="Give a folder in Hugging Face form or a hub id."
+        )
     import huggingface_hub  # optional at import time: the runtime-only stacks do without
 
     try:
@@ -156,6 +164,4 @@ def _safetensors_bytes(path: Path) -> int:
         ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
         return 8 + length + max(ends)
     except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            what=f"not a whole safetensors file ({error})", where=path, action=DOWNLOAD_AGAIN
-        ) from None
+        raise InputError(what=f"not a whole safetensors file ({error})", where=path, action=DOWNLOAD_AGAIN) from None

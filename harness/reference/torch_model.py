@@ -73,7 +73,9 @@ class TorchModel:
         length = state.length + decoder_input_ids.shape[1]
         return logits.numpy(), DecoderState(encoder, _named(self._self_names, self_kv), length)
 
-    def generate(self, input_ids: np.ndarray, attention_mask: np.ndarray, settings: GenerationSettings) -> list[Decoded]:
+    def generate(
+        self, input_ids: np.ndarray, attention_mask: np.ndarray, settings: GenerationSettings
+    ) -> list[Decoded]:
         """The library's own ``generate()`` under these settings.
 
         Scores are ``sequences_scores`` for beams; for greedy, the sum of log-softmax of the processed scores at the
@@ -125,7 +127,9 @@ def _generation_config(model: torch.nn.Module, settings: GenerationSettings) -> 
         model.generation_config = own
 
 
-def _greedy_scores(scores: tuple[torch.Tensor, ...], sequences: np.ndarray, settings: GenerationSettings) -> list[float]:
+def _greedy_scores(
+    scores: tuple[torch.Tensor, ...], sequences: np.ndarray, settings: GenerationSettings
+) -> list[float]:
     totals = []
     for row, ids in enumerate(sequences):
         total = 0.0

@@ -12,7 +12,21 @@ from harness.runtime.threads import affinity, quota, usable_threads
 from harness.settings import Settings, torch_is_here
 
 # Instruction sets that change kernels and integer arithmetic, oldest first.
-_INTERESTING = ("sse4_1", "avx", "f16c", "fma", "avx2", "avx512f", "avx512bw", "avx512_vnni", "avx_vnni", "amx_int8", "asimd", "asimddp", "i8mm")
+_INTERESTING = (
+    "sse4_1",
+    "avx",
+    "f16c",
+    "fma",
+    "avx2",
+    "avx512f",
+    "avx512bw",
+    "avx512_vnni",
+    "avx_vnni",
+    "amx_int8",
+    "asimd",
+    "asimddp",
+    "i8mm",
+)
 
 
 def run_context(settings: Settings) -> dict[str, Any]:
@@ -24,7 +38,9 @@ def run_context(settings: Settings) -> dict[str, Any]:
         header = {**_model_lines(settings), **header}
     header["cpu"] = f"{platform.machine()}, {' '.join(instruction_sets()) or 'instruction sets unknown'}"
     limit = quota()
-    header["threads"] = f"{usable_threads()} used, {affinity()} by affinity, quota {'none' if limit is None else f'{limit:g}'}"
+    header["threads"] = (
+        f"{usable_threads()} used, {affinity()} by affinity, quota {'none' if limit is None else f'{limit:g}'}"
+    )
     return {
         "stack": stack,
         "header": header,

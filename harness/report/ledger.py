@@ -82,7 +82,7 @@ class Ledger:
         """
         failed = [entry for entry in self.entries.values() if entry.verdict is Verdict.FAIL]
         if failed:
-            return RunVerdict.HOLD, [f"{len(failed)} of {len(self.entries)} checks failed"] + self.gaps
+            return RunVerdict.HOLD, [f"{len(failed)} of {len(self.entries)} checks failed", *self.gaps]
         undecided = [entry for entry in self.entries.values() if entry.verdict is Verdict.INCONCLUSIVE]
         reasons = self.gaps + [f"{entry.test}: {entry.message or 'inconclusive'}" for entry in undecided]
         if not self.entries:

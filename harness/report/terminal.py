@@ -20,7 +20,9 @@ def closing_table(ledger: Ledger, width: int) -> str:
     entries = list(ledger.entries.values())
     questions = sorted({entry.question for entry in entries})
     layouts = sorted({entry.layout for entry in entries})
-    table = Table("question", *layouts, title="verdict, how many checks, figure nearest to its limit", title_justify="left")
+    table = Table(
+        "question", *layouts, title="verdict, how many checks, figure nearest to its limit", title_justify="left"
+    )
     for question in questions:
         cells = [
             _cell([entry for entry in entries if (entry.question, entry.layout) == (question, layout)])

@@ -43,9 +43,7 @@ class ArtifactModel:
     def __init__(self, artifacts: ArtifactSet, profile: SessionProfile = SessionProfile()) -> None:
         self.artifacts = artifacts
         layers = artifacts.dims.decoder_layers
-        self.sessions = {
-            role: GraphSession(path, role, layers, profile) for role, path in artifacts.files.items()
-        }
+        self.sessions = {role: GraphSession(path, role, layers, profile) for role, path in artifacts.files.items()}
         self._self_names = present_names(layers, SELF)
         self._cross_names = present_names(layers, CROSS)
         self._first = next(role for role in (DECODER_INIT, DECODER_MERGED, DECODER) if role in self.sessions)

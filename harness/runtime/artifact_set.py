@@ -98,7 +98,9 @@ def _foreign_sets(
         generation = settings_of(folder, config)
     if config is None or generation is None:
         raise InputError(
-            what=f"neither {MANIFEST} nor config.json", where=folder, action="Copy the model's config.json into the folder."
+            what=f"neither {MANIFEST} nor config.json",
+            where=folder,
+            action="Copy the model's config.json into the folder.",
         )
     dims = dims_of(config, where=own_config)
     layouts = _layouts_of(present, folder)

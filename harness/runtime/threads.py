@@ -10,7 +10,10 @@ CGROUP = Path("/sys/fs/cgroup")
 
 def quota() -> float | None:
     """CPUs the control group grants, or None without a limit (cgroup v2 ``cpu.max``, then v1)."""
-    for limit, period in ((CGROUP / "cpu.max", None), (CGROUP / "cpu/cpu.cfs_quota_us", CGROUP / "cpu/cpu.cfs_period_us")):
+    for limit, period in (
+        (CGROUP / "cpu.max", None),
+        (CGROUP / "cpu/cpu.cfs_quota_us", CGROUP / "cpu/cpu.cfs_period_us"),
+    ):
         try:
             words = limit.read_text().split() + (period.read_text().split() if period else [])
             if words[0] in ("max", "-1"):

@@ -78,9 +78,7 @@ class Desk:
 
     def by(self, candidate: Seq2Seq, sources: Sequence[Source], settings: GenerationSettings) -> list[Decoded]:
         """The harness's search on the candidate, in the same batches."""
-        return [
-            decoded for chunk in _chunks(sources) for decoded in generate(candidate, *self.batch(chunk), settings)
-        ]
+        return [decoded for chunk in _chunks(sources) for decoded in generate(candidate, *self.batch(chunk), settings)]
 
     def compare(
         self, candidate: ArtifactModel, sources: Sequence[Source], settings: GenerationSettings, check: str

@@ -73,9 +73,7 @@ def test_the_sets_tokenizer_gives_the_librarys_ids_and_texts(subject, artifacts,
     read = [
         (
             source.id,
-            library.decode(
-                list(result.generated), skip_special_tokens=True, clean_up_tokenization_spaces=clean
-            ),
+            library.decode(list(result.generated), skip_special_tokens=True, clean_up_tokenization_spaces=clean),
             tokenizer.decode(result.generated),
         )
         for source, result in zip(sources, decoded)

@@ -48,7 +48,7 @@ class TeacherBatch:
 
     def padded(self, amount: int, pad: int) -> TeacherBatch:
         """The same batch with ``amount`` more padding on the right."""
-        widen = lambda array, value: np.pad(array, ((0, 0), (0, amount)), constant_values=value)  # noqa: E731
+        widen = lambda array, value: np.pad(array, ((0, 0), (0, amount)), constant_values=value)
         return TeacherBatch(self.ids, widen(self.input_ids, pad), widen(self.attention_mask, 0), self.target_ids)
 
 

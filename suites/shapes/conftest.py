@@ -97,7 +97,7 @@ class Explorer:
         Raises:
             ScenarioFailed: it went wrong.
         """
-        if sides.finding().failed:
+        if not sides.sound:
             self.failed = sides
             raise ScenarioFailed(sides)
         self.passed.append(sides)
@@ -168,7 +168,7 @@ class Explorer:
     def _failure(self, sides: SideBySide, cause: str) -> Finding:
         script = self._repro(sides).write(self.repro_folder)
         calls = [f"{number}. {call.text()}" for number, call in enumerate(sides.calls, 1)]
-        beyond = ", ".join(found.name for found in sides.comparison.failing)
+        beyond = "" if sides.complaint else ", ".join(found.name for found in sides.comparison.failing)
         return dataclasses.replace(
             sides.finding(),
             cause=cause,
@@ -192,11 +192,11 @@ class Explorer:
             # The first is the most specific; the others only narrow down where.
             clues = [f"it passes {passing[0].name}: {passing.pop(0).cause}"]
         else:
-            clues = [f"no padding, batch or past is needed: {self._diagnosis()}"]
+            clues = [f"it fails without padding, past or neighbours too, at {_lengths(scenario)}: {self._diagnosis()}"]
         return "; ".join([*clues, *(f"it passes {variation.name}" for variation in passing + passing_traced)])
 
     def _passes(self, variation: Variation) -> bool:
-        return not any(self._replay(scenario).finding().failed for scenario in variation.scenarios)
+        return all(self._replay(scenario).sound for scenario in variation.scenarios)
 
     def _diagnosis(self) -> str:
         """No size matters: look for a mistake that explains the values on a small padded batch."""
@@ -224,6 +224,12 @@ class Explorer:
             project=ROOT,
             rerun=self.rerun,
         )
+
+
+def _lengths(scenario: Scenario) -> str:
+    """Source tokens, and target tokens that were appended."""
+    source, *target = (call.arrays["input_ids"].shape[1] for call in scenario if "input_ids" in call.arrays)
+    return f"source {source}" + (f", target {sum(target)}" if target else "")
 
 
 def _worst(sides: SideBySide) -> float:

@@ -46,17 +46,20 @@ def seeds() -> st.SearchStrategy[np.random.Generator]:
 
 
 @st.composite
-def sources(draw, sizes: Sizes, length: tuple[int, int], most_rows: int = MAX_BATCH) -> dict[str, np.ndarray]:
+def sources(
+    draw, sizes: Sizes, length: tuple[int, int], rows: tuple[int, int] = (1, MAX_BATCH)
+) -> dict[str, np.ndarray]:
     """``input_ids`` and ``attention_mask`` of a right-padded batch; a row may be full, padded, or nothing but padding.
 
     Args:
         sizes: the model's limits.
         length: smallest and largest source length.
-        most_rows: largest batch.
+        rows: smallest and largest batch.
     """
     dims, rng = sizes.dims, draw(seeds())
     source = draw(lengths(*length))
-    batch = draw(st.integers(1, max(1, min(most_rows, MAX_HIDDEN // (source * dims.d_model)))))
+    fewest, most = rows
+    batch = draw(st.integers(fewest, max(fewest, min(most, MAX_HIDDEN // (source * dims.d_model)))))
     shares = draw(st.lists(st.integers(0, 1500), min_size=batch, max_size=batch))
     real = np.array([source - _padding(share, source) for share in shares])
     mask = (np.arange(source) < real[:, None]).astype(np.int64)
@@ -89,7 +92,7 @@ def continuations(draw, sizes: Sizes, past_length: tuple[int, int]) -> Scenario:
     room = sizes.dims.max_target_positions - past
     target = 1 if past and sizes.single_token_steps else draw(lengths(1, room))
     rows = min(MAX_BATCH, MAX_LOGITS // (target * sizes.dims.vocab_size))
-    source = draw(sources(sizes, (1, sizes.dims.max_source_positions), rows))
+    source = draw(sources(sizes, (1, sizes.dims.max_source_positions), (1, max(1, rows))))
     return continuation(sizes, source, past, target, draw(seeds()))
 
 

@@ -84,5 +84,5 @@ def test_a_target_beyond_the_maximum_is_refused_in_words(subject, reference, can
     """One token more than the position table has, all at once: the decoder's positions are what runs out."""
     limit = sizes.dims.max_target_positions
     ids = sizes.tokens(np.random.default_rng(0), (1, limit + 1), sizes.dims.vocab_size)
-    state = candidate.start(candidate.encode(**_full_rows(sizes, 1, 3)))
+    state = candidate.start(reference.model.encode(**_full_rows(sizes, 1, 3)))
     judge(_refusal(f"a target of {limit + 1} tokens is refused", lambda: candidate.step(state, ids), limit))
