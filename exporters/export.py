@@ -18,6 +18,7 @@ from exporters.postprocess import refuse_missing_operators, tidy
 from exporters.tracing import TraceLog, trace
 from harness import compat
 from harness.contract.errors import InputError
+from harness.contract.generation import GenerationSettings
 from harness.contract.known_errors import explain
 from harness.contract.layouts import LAYOUTS, GraphSpec, file_of
 from harness.contract.manifest import FileRecord, Manifest
@@ -87,9 +88,10 @@ def export(
     _check_options(options)
     family_of(checkpoint.config, where=checkpoint.folder)
     refuse_taken(out)
+    generation = generation_settings(checkpoint)
     torch_model = load_model(checkpoint)
     with _renamed_at_the_end(out) as folder, explain(where=f"export of {checkpoint.model_id}"):
-        return _write_set(checkpoint, torch_model, folder, options, progress)
+        return _write_set(checkpoint, torch_model, generation, folder, options, progress)
 
 
 def refuse_taken(out: Path) -> None:
@@ -160,6 +162,7 @@ def _renamed_at_the_end(out: Path) -> Iterator[Path]:
 def _write_set(
     checkpoint: Checkpoint,
     model: torch.nn.Module,
+    generation: GenerationSettings,
     folder: Path,
     options: ExportOptions,
     progress: Callable[[str], None],
@@ -193,7 +196,7 @@ def _write_set(
         target_ort=target.minor,
         dims=dims,
         dummy_sizes=sizes,
-        generation=generation_settings(checkpoint),
+        generation=generation,
         tokenizer_files=tuple(names),
         files={path.name: FileRecord.of(path) for path in sorted(folder.iterdir())},
         versions=compat.versions(),

@@ -17,7 +17,12 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_translate(commands)
     _add_baseline(commands)
-    options = parser.parse_args(arguments)
+    options, rest = parser.parse_known_args(arguments)
+    # argparse leaves over what follows an option that stands between DIR and the texts.
+    if rest and ("texts" not in options or any(text.startswith("-") for text in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.texts = [*options.texts, *rest]
     return run(lambda: options.run(options))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.contract.errors import InputError
 from harness.reference.baseline import read_baseline
 from harness.reference.checkpoint import Checkpoint
+from harness.reference.family import family_of
 from harness.reference.loading import generation_settings, load_model
 from harness.runtime.artifact_set import ArtifactSet, open_sets
 from harness.settings import Settings
@@ -17,8 +18,8 @@ def check(settings: Settings) -> None:
         InputError: the first thing that cannot be used.
     """
     checkpoint = Checkpoint.open(settings.model)
+    family_of(checkpoint.config, where=checkpoint.folder)
     generation = generation_settings(checkpoint)
-    load_model(checkpoint)
     if settings.artifacts:
         for artifacts in open_sets(settings.artifacts, config=checkpoint.config, generation=generation):
             _check_same_model(artifacts, checkpoint)
@@ -26,6 +27,7 @@ def check(settings: Settings) -> None:
         _check_cache(settings)
     if settings.baseline:
         read_baseline(settings.baseline)
+    load_model(checkpoint)  # last, because it takes longest
 
 
 def _check_same_model(artifacts: ArtifactSet, checkpoint: Checkpoint) -> None:

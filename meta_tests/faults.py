@@ -776,7 +776,7 @@ FAULTS: dict[str, Fault] = {
         plant_pad_row,
         "compact",
         "test_the_pad_row_of_the_embedding_is_zero",
-        ("decoder.onnx", "measured 0.25"),
+        ("decoder.onnx", "0.25", "decoding starts from it"),
     ),
     "G13-level": Fault(
         plant_level_dependent_values,

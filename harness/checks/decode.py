@@ -776,7 +776,7 @@ def final_eos_finding(
         where=lines[0] if lines else "",
         cause=f"{len(lines)} of {len(sources)} sources do not end with it" if lines else "",
         action="Append eos_token_id to every source: the model never saw one without." if lines else "",
-        details=tuple([*lines[1:_SHOWN], *details]),
+        details=(*lines[1:_SHOWN], *details),
     )
 
 

@@ -219,3 +219,15 @@ def read_json(path: Path, *, action: str) -> Any:
         raise InputError(what=f"not JSON (line {error.lineno}: {error.msg})", where=path, action=action) from None
     except OSError as error:
         raise InputError(what=f"cannot be read ({error.strerror})", where=path, action=action) from None
+
+
+def read_object(path: Path, *, action: str) -> dict[str, Any]:
+    """Read a JSON file that holds an object.
+
+    Raises:
+        InputError: as ``read_json``, or the file holds something else.
+    """
+    data = read_json(path, action=action)
+    if not isinstance(data, dict):
+        raise InputError(what=f"a JSON object is needed, this is a {type(data).__name__}", where=path, action=action)
+    return data

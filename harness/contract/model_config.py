@@ -8,7 +8,7 @@ from typing import Any
 from harness.contract.errors import InputError
 from harness.contract.generation import GenerationSettings
 from harness.contract.layouts import ModelDims
-from harness.contract.manifest import read_json
+from harness.contract.manifest import read_object
 
 # Options that change what is emitted and that this harness does not reproduce, with the values that switch them off.
 UNSUPPORTED = {
@@ -65,7 +65,7 @@ def settings_of(folder: Path, config: dict[str, Any]) -> GenerationSettings:
         InputError: the model asks for something the harness does not reproduce, or an id is missing.
     """
     path = folder / "generation_config.json"
-    generation = read_json(path, action="Write it again.") if path.is_file() else {}
+    generation = read_object(path, action="Write it again.") if path.is_file() else {}
     merged = {**config, **{key: value for key, value in generation.items() if value is not None}}
     _refuse_unsupported(merged, path)
     banned = merged.get("bad_words_ids") or []

@@ -33,7 +33,7 @@ class TorchModel:
 
     def encode(self, input_ids: np.ndarray, attention_mask: np.ndarray) -> EncoderOutput:
         """See ``Seq2Seq.encode``; cross K/V included."""
-        with torch.no_grad():
+        with _computing(self.dtype):
             hidden = self.model.get_encoder()(
                 input_ids=torch.from_numpy(input_ids),
                 attention_mask=torch.from_numpy(attention_mask),
@@ -58,7 +58,7 @@ class TorchModel:
                 [torch.from_numpy(state.past[name]) for name in self._self_names],
                 [torch.from_numpy(encoder.cross[name]) for name in self._cross_names],
             )
-        with torch.no_grad():
+        with _computing(self.dtype):
             output = self._decoder(
                 input_ids=torch.from_numpy(decoder_input_ids),
                 encoder_hidden_states=torch.from_numpy(encoder.hidden),
@@ -94,6 +94,18 @@ class TorchModel:
         else:
             scores = _greedy_scores(output.scores, sequences, settings)
         return [_decoded(row, score, settings) for row, score in zip(sequences, scores)]
+
+
+@contextlib.contextmanager
+def _computing(dtype: torch.dtype) -> Iterator[None]:
+    """No gradients, and the model's precision as torch's default: transformers 4.36 makes its causal mask in that."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        torch.set_default_dtype(default)
 
 
 def _named(names: list[str], tensors: list[torch.Tensor]) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import Any
 from harness.contract.errors import InputError
 from harness.contract.generation import GenerationSettings
 from harness.contract.layouts import DECODER, DECODER_INIT, DECODER_STEP, ENCODER, LAYOUTS, ModelDims, file_of
-from harness.contract.manifest import MANIFEST, Manifest, read_json
+from harness.contract.manifest import MANIFEST, Manifest, read_object
 from harness.contract.model_config import dims_of, settings_of
 from harness.runtime.naming import DECODER_MERGED, FILE_NAMES
 from harness.runtime.onnx_file import inspect
@@ -90,11 +90,12 @@ def _foreign_sets(
     folder: Path, config: dict[str, Any] | None, generation: GenerationSettings | None
 ) -> list[ArtifactSet]:
     present = _files_by_role(folder)
+    layouts = _layouts_of(present, folder)
     for path in present.values():
         inspect(path)
     own_config = folder / "config.json"
     if own_config.is_file():
-        config = read_json(own_config, action="Copy the model's config.json again.")
+        config = read_object(own_config, action="Copy the model's config.json again.")
         generation = settings_of(folder, config)
     if config is None or generation is None:
         raise InputError(
@@ -103,7 +104,6 @@ def _foreign_sets(
             action="Copy the model's config.json into the folder.",
         )
     dims = dims_of(config, where=own_config)
-    layouts = _layouts_of(present, folder)
     used = {path for files in layouts.values() for path in files.values()}
     others = tuple(path for path in sorted(folder.glob("*.onnx")) if path not in used)
     return [ArtifactSet(folder, layout, files, dims, generation, None, others) for layout, files in layouts.items()]

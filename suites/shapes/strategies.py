@@ -21,7 +21,7 @@ SHORT = 12
 
 @dataclass(frozen=True)
 class Sizes:
-    """What limits a scenario: the model's sizes, its pad and start ids, and whether only single tokens may follow a past."""
+    """What limits a scenario: the model's sizes, its pad and start ids, and whether a past takes single tokens only."""
 
     dims: ModelDims
     pad: int
@@ -99,7 +99,7 @@ def continuations(draw, sizes: Sizes, past_length: tuple[int, int]) -> Scenario:
 def continuation(
     sizes: Sizes, source: dict[str, np.ndarray], past: int, target: int, rng: np.random.Generator
 ) -> Scenario:
-    """``target`` tokens after a random past of length ``past``; at its length 0 the start token is the first of them."""
+    """``target`` tokens after a random past of length ``past``; at length 0 the start token is the first of them."""
     dims, batch = sizes.dims, len(source["input_ids"])
     shape = (batch, dims.decoder_heads, past, dims.head_dim)
     cache = {name: rng.standard_normal(shape, np.float32) for name in present_names(dims.decoder_layers, SELF)}
