@@ -20,6 +20,8 @@ CLOSED = pytest.StashKey[bool]()
 SUITES = ROOT / "suites"
 UPGRADE = "upgrade"
 # pytest's own options that leave tests out.
+# What a test's entry says until its body has run: set up alone (--setup-only) proves nothing.
+_NOT_CALLED = "it did not run to its end"
 _FILTERS = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "ignore", "ignore_glob", "stepwise")
 
 
@@ -95,10 +97,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[COLLECTED] = set()
     if not _runs_suites(config):
         return
+    if not _is_controller(config):
+        return  # what a worker is given, the controller has looked at
     try:
         _check_input(settings)
-        if _is_controller(config):
-            _prepare_report(config, settings)
+        _prepare_report(config, settings)
     except InputError as error:
         raise pytest.UsageError(str(error)) from None
 
@@ -264,13 +267,15 @@ class _Recorder:
             self.ledger.add_gap(f"a worker was lost in {report.nodeid}")
             return
         entry = self.ledger.entries.setdefault(
-            report.nodeid, Entry(report.nodeid, PASSED, 0.0, getattr(report, "subject", ""))
+            report.nodeid, Entry(report.nodeid, SKIPPED, 0.0, getattr(report, "subject", ""), _NOT_CALLED)
         )
         entry.seconds += report.duration
         if report.failed:
             entry.outcome, entry.message = FAILED, _message(report)
-        elif report.skipped and entry.outcome == PASSED:
+        elif report.skipped and entry.outcome != FAILED:
             entry.outcome, entry.message = SKIPPED, _skip_reason(report)
+        elif report.when == "call" and entry.outcome != FAILED:
+            entry.outcome, entry.message = PASSED, ""
         if report.when == "call" or report.failed:
             entry.findings = [value for key, value in report.user_properties if key == "finding"]
 

@@ -160,6 +160,11 @@ class SideBySide:
         """Whether every promised tensor was there and within its limit so far."""
         return not self.complaint and not self.comparison.failing
 
+    @property
+    def worst(self) -> float:
+        """The largest scaled difference."""
+        return max(found.scaled for found in self.comparison.differences)
+
     def finding(self) -> Finding:
         """What the calls gave."""
         found = with_count(self.comparison.finding())
@@ -282,6 +287,14 @@ def replay(reference: Seq2Seq, candidate: Seq2Seq, promise: Promise, scenario: S
         if not sides.make(call):
             break
     return sides
+
+
+def noise_of(single: Seq2Seq, double: Seq2Seq, promise: Promise, scenario: Scenario) -> float:
+    """Rounding noise: the largest scaled difference of a float32 model from itself in float64 over a scenario."""
+    sides = SideBySide(double, single, promise, "rounding noise")
+    for call in scenario:
+        sides.make(call)
+    return sides.worst
 
 
 @dataclass(frozen=True)

@@ -112,3 +112,15 @@ def append(sizes: Sizes, batch: int, past: int, target: int, rng: np.random.Gene
     if past == 0:
         ids[:, 0] = sizes.start
     return Call(STEP, {"input_ids": ids})
+
+
+def large_batch(sizes: Sizes) -> Scenario:
+    """As many rows, source positions and new tokens as an example may have, rows of unlike length."""
+    dims, rng = sizes.dims, np.random.default_rng(0)
+    source, target = dims.max_source_positions, min(64, dims.max_target_positions)
+    batch = min(MAX_BATCH, MAX_HIDDEN // (source * dims.d_model), MAX_LOGITS // (target * dims.vocab_size))
+    real = np.linspace(source, 1, max(1, batch)).astype(np.int64)
+    mask = (np.arange(source) < real[:, None]).astype(np.int64)
+    ids = np.where(mask == 1, sizes.tokens(rng, mask.shape, dims.source_vocab_size), sizes.pad)
+    encode = Call(ENCODE, {"input_ids": ids, "attention_mask": mask})
+    return encode, append(sizes, len(mask), 0, target, rng)

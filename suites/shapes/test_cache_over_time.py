@@ -83,7 +83,7 @@ class Search(RuleBasedStateMachine):
         self.make(append(self.sizes, self.sides.batch, self.sides.length, tokens, rng))
 
     def make(self, call: Call) -> None:
-        if not self.sides.make(call):
+        if self.sides.sound and not self.sides.make(call):
             self.explorer.finish(self.sides)
 
     def teardown(self) -> None:
