@@ -20,9 +20,9 @@ CLOSED = pytest.StashKey[bool]()
 SUITES = ROOT / "suites"
 UPGRADE = "upgrade"
 # pytest's own options that leave tests out.
+_FILTERS = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "ignore", "ignore_glob", "stepwise")
 # What a test's entry says until its body has run: set up alone (--setup-only) proves nothing.
 _NOT_CALLED = "it did not run to its end"
-_FILTERS = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "ignore", "ignore_glob", "stepwise")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -259,6 +259,11 @@ class _Recorder:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.ledger = config.stash[LEDGER]
+        self.broken = False
+
+    def pytest_internalerror(self) -> None:
+        """Remember it: pytest-xdist reports a worker's internal error and lets the run end as any other."""
+        self.broken = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.nodeid.startswith("suites/"):
@@ -320,14 +325,14 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     config = session.config
-    if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+    recorder = config.pluginmanager.get_plugin("conformance-recorder")
+    if exitstatus == pytest.ExitCode.INTERNAL_ERROR or (recorder and recorder.broken):
         session.exitstatus = ExitCode.INTERNAL
         return
     if not _is_controller(config) or exitstatus == pytest.ExitCode.USAGE_ERROR or not config.stash[LEDGER].context:
         return
     if config.option.collectonly:
         return
-    recorder = config.pluginmanager.get_plugin("conformance-recorder")
     verdict = recorder.close(session, exitstatus)
     ledger = config.stash[LEDGER]
     ledger.write(_results_path(config))

@@ -42,7 +42,8 @@ def environment(python_path: Path | None = None, **variables: str) -> dict[str, 
 
 
 def start(*arguments: object, python_path: Path | None = None, cwd: Path = REPOSITORY, **variables: str):
-    """Start `python ARGUMENTS...` and return the `subprocess.Popen`: in a process group of its own, streams as pipes."""
+    """Start `python ARGUMENTS...` and return the `subprocess.Popen`: in a process group of its own, streams as
+    pipes."""
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,

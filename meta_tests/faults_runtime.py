@@ -1,6 +1,7 @@
 """Faults planted in the files of an exported set that only a run shows: for parity, shapes, decoding and upgrade.
 
-As in ``faults``, a plant takes the folder of a set made by ``python -m exporters`` and changes it in place, whatever its
+As in ``faults``, a plant takes the folder of a set made by ``python -m exporters`` and changes it in place, whatever
+its
 layout and exporter: a plant in the decoder changes every decoder file of the set.
 """
 

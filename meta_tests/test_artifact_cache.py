@@ -97,12 +97,6 @@ def test_a_killed_export_is_cleaned_up_and_made_again(cache, tmp_path):
     the_set(cache)
 
 
-def test_a_whole_set_is_not_made_again(filled, tmp_path):
-    before = {path.name: path.stat().st_mtime_ns for path in filled.iterdir()}
-    assert watch(filled.parent, start_run(filled.parent, tmp_path)) == set()
-    assert {path.name: path.stat().st_mtime_ns for path in filled.iterdir()} == before
-
-
 def _cut(folder: Path) -> None:
     os.truncate(folder / "decoder.onnx", 1000)
 
@@ -121,17 +115,11 @@ def _spoil_manifest(folder: Path) -> None:
     (folder / MANIFEST).write_text("{")
 
 
-def _empty(folder: Path) -> None:
-    shutil.rmtree(folder)
-    folder.mkdir()
-
-
 DAMAGE = {
     "a graph cut": _cut,
     "a file lost": _lose,
     "a byte flipped": _flip,
     "the manifest spoiled": _spoil_manifest,
-    "everything lost": _empty,
 }
 
 

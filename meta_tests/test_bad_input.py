@@ -1,4 +1,5 @@
-"""Input that cannot be used: one line with what, where and what to do, exit code 4, and nothing of the user's touched."""
+"""Input that cannot be used: one line with what, where and what to do, exit code 4, and nothing of the user's
+touched."""
 
 from __future__ import annotations
 
@@ -148,7 +149,9 @@ BAD_SETS = {
     "a graph of the set missing": BadSet("pair", remove("decoder_step.onnx"), ("decoder_step.onnx is listed",)),
     "the tokenizer missing": BadSet("compact", remove("vocab.json"), ("vocab.json is listed but not there",)),
     "a manifest that is not JSON": BadSet("compact", write(MANIFEST, b"{"), ("manifest.json", "not JSON (line 1")),
-    "a manifest of another schema": BadSet("compact", manifest(lambda m: m.update(schema=2)), ("schema 2, expected 1",)),
+    "a manifest of another schema": BadSet(
+        "compact", manifest(lambda m: m.update(schema=2)), ("schema 2, expected 1",)
+    ),
     "another number of layers": BadSet(
         "compact", manifest(lambda m: m["dims"].update(decoder_layers=1)), ("do not follow", "manifest.json")
     ),
@@ -161,7 +164,9 @@ BAD_SETS = {
     "no first decoder": BadSet("pair", foreign("decoder_init.onnx"), ("decoder_step.onnx has no partner",)),
     "an encoder alone": BadSet("compact", foreign("decoder.onnx"), ("only an encoder", "Export the decoder too")),
     "a decoder alone": BadSet("pair", foreign("encoder.onnx"), ("no encoder", "decoder_step.onnx")),
-    "a whole generate() in one graph": BadSet("compact", whole_generate, ("model.onnx is the only graph", "generate()")),
+    "a whole generate() in one graph": BadSet(
+        "compact", whole_generate, ("model.onnx is the only graph", "generate()")
+    ),
     "no tokenizer elsewhere": BadSet("pair", foreign("source.spm"), ("source.spm",)),
     "a config that is not JSON": BadSet("pair", lambda f: (foreign()(f), write("config.json", b"{")(f)), ("not JSON",)),
     "a config without sizes": BadSet("pair", lambda f: (foreign()(f), write("config.json", b"{}")(f)), ("config",)),
@@ -436,7 +441,9 @@ def test_the_baseline_refuses_sentences(case, tmp_path):
 
 def test_the_baseline_leaves_a_file_that_is_there(tmp_path):
     (tmp_path / "out.json").write_text("mine")
-    outcome = run("-m", "harness", "baseline", EMBEDDED_MODEL, "--sentences", "none.txt", "--out", tmp_path / "out.json")
+    outcome = run(
+        "-m", "harness", "baseline", EMBEDDED_MODEL, "--sentences", "none.txt", "--out", tmp_path / "out.json"
+    )
     assert_one_line(outcome, "out.json", "already exists")
     assert (tmp_path / "out.json").read_text() == "mine"
 

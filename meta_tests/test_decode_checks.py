@@ -477,7 +477,7 @@ def test_verdict_on_generated_pad(generated, by_reference, verdict):
         {"one": decoded(*generated)}, settings(), expected=1, also_by_reference=by_reference
     )
     assert found.verdict is verdict
-    assert ("one, step 2: id 15" == found.where) is (PAD in generated)
+    assert (found.where == "one, step 2: id 15") is (PAD in generated)
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,7 @@ HABITS = {
 @pytest.mark.parametrize("habit", HABITS)
 def test_cache_names_of_other_exporters_are_understood(habit):
     names, output, expected = HABITS[habit]
-    found = [
-        canonical_name(name, role=DECODER_STEP, output=output, layers=LAYERS, caches=len(names)) for name in names
-    ]
+    found = [canonical_name(name, role=DECODER_STEP, output=output, layers=LAYERS, caches=len(names)) for name in names]
     assert found == expected
     assert all(is_cache(name) for name in names)
 

@@ -204,8 +204,7 @@ def test_the_suite_finds_every_fault_of_a_wave(wave, exported, sets, sentences, 
                 if all(word in text for word in planted.words)
             ]
             assert found, f"{planted.words} not in:\n" + "\n".join(
-                f"{check['verdict']}: {check['message']}\n" + "\n".join(_texts(check))
-                for check in _of(planted, checks)
+                f"{check['verdict']}: {check['message']}\n" + "\n".join(_texts(check)) for check in _of(planted, checks)
             )
 
 
@@ -225,7 +224,9 @@ def test_a_changed_file_is_found_in_a_set_that_is_given(set_copy, tmp_path):
     """Under ``--artifacts``, with the manifest as it was."""
     fault, folder = FAULTS["changed-file"], set_copy("compact")
     fault.plant(folder)
-    done = run_suites("suites/export/test_files.py", "-k", fault.test, "--artifacts", folder, report=tmp_path / "report")
+    done = run_suites(
+        "suites/export/test_files.py", "-k", fault.test, "--artifacts", folder, report=tmp_path / "report"
+    )
     assert done.code == 1, done.output
     assert all(word in done.words for word in fault.words), done.output
     assert done.stdout.rstrip().splitlines()[-1].startswith("HOLD: 1 of 1 checks failed")
@@ -235,7 +236,9 @@ def test_a_changed_file_is_found_in_a_set_that_is_given(set_copy, tmp_path):
 def baseline(tmp_path, sentences) -> Path:
     """What PyTorch makes of the sentences, stored by the command."""
     path = tmp_path / "baseline.json"
-    done = run("-m", "harness", "baseline", "fixtures/models/tiny-marian-en-zh", "--sentences", sentences, "--out", path)
+    done = run(
+        "-m", "harness", "baseline", "fixtures/models/tiny-marian-en-zh", "--sentences", sentences, "--out", path
+    )
     assert done.code == 0, done.output
     return path
 

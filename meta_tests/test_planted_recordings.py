@@ -20,7 +20,8 @@ STACK = "ort132"
 
 @pytest.fixture(scope="module")
 def without_torch(tmp_path_factory) -> Path:
-    """A folder for PYTHONPATH in which every Python starts without torch and transformers, as runtime-only stacks do."""
+    """A folder for PYTHONPATH in which every Python starts without torch and transformers, as runtime-only stacks
+    do."""
     folder = tmp_path_factory.mktemp("without-torch")
     # None in sys.modules: find_spec finds nothing, and an import raises ModuleNotFoundError.
     (folder / "sitecustomize.py").write_text("import sys\n\nsys.modules.update(torch=None, transformers=None)\n")
@@ -89,9 +90,7 @@ def test_a_runtime_only_stack_finds_every_change_of_a_recording(recorded, withou
     _planted(recorded, tmp_path, "sound", lambda folder: None)
     for name, (plant, _) in RECORDING_FAULTS.items():
         _planted(recorded, tmp_path, name, plant)
-    done = run_suites(
-        "suites", "--artifact-cache", tmp_path, report=tmp_path / "report", python_path=without_torch
-    )
+    done = run_suites("suites", "--artifact-cache", tmp_path, report=tmp_path / "report", python_path=without_torch)
     shutil.rmtree(tmp_path / "recorded")
     assert done.code == 1, done.output
     assert "HOLD (runtime upgrade only): 3 of 4 checks failed" in done.stdout
