@@ -61,8 +61,10 @@ LIBRARY_TEXTS = {
                          "other functionality may change before next ONNX release, current official support for domain "
                          "ai.onnx is till opset 19.", "opset 23, this onnxruntime guarantees up to 19"),
     "an IR too new": ("Unsupported model IR version: 11, max supported IR version: 9", "IR version 11"),
-    "no kernel": ("Could not find an implementation for LayerNormalization(17) node", "no kernel for
-    LayerNormalization"),
+    "no kernel": (
+        "Could not find an implementation for LayerNormalization(17) node",
+        "no kernel for LayerNormalization",
+    ),
     "a full disk": ("OSError: [Errno 28] No space left on device: '/x'", "the disk is full"),
 }  # fmt: skip
 
