@@ -457,7 +457,6 @@ BAD_OPTIONS = {
     "a baseline with a field missing": ({"b.json": b'{"schema": 1}'}, ("--baseline", "b.json"), ("'rows' is missing",)),
     "an unknown layout": ({}, ("--layout", "compact,triple"), ("--layout", "triple", "compact, pair, single")),
     "an unknown provider": ({}, ("--providers", "CPUExecutionProvider,Abacus"), ("no Abacus", "Available: ")),
-    "no examples": ({}, ("--max-examples", "0"), ("--max-examples", "1 or more")),
 }
 
 

@@ -87,14 +87,14 @@ def test_the_verdict_on(case, tmp_path):
 
 # how the worker goes -> what is run
 LOST_WORKERS = {
-    "kill": ("suites",),
-    "leave": ("suites/export", "--max-worker-restart", "0"),
+    "kill": ("suites", "-n", "2"),
+    "leave": (ITS_FILE, "-n", "1", "--max-worker-restart", "0"),
 }
 
 
 @pytest.mark.parametrize("end", LOST_WORKERS)
 def test_a_run_that_lost_a_worker_is_incomplete(end, tmp_path):
-    outcome = run_hollow(*LOST_WORKERS[end], "-n", "2", report=tmp_path, end=end)
+    outcome = run_hollow(*LOST_WORKERS[end], report=tmp_path, end=end)
     assert outcome.code == ExitCode.INCOMPLETE, outcome.output
     assert "RELEASE" not in outcome.output
     assert "INCOMPLETE: a worker was lost" in outcome.stdout.strip().splitlines()[-1]
@@ -104,7 +104,7 @@ def test_a_run_that_lost_a_worker_is_incomplete(end, tmp_path):
 
 
 # further options
-BROKEN = {"in one process": (), "in a worker": ("-n", "2")}
+BROKEN = {"in one process": (), "in a worker": ("-n", "1")}
 
 
 @pytest.mark.parametrize("where", BROKEN)

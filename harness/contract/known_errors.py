@@ -50,6 +50,11 @@ KNOWN_ERRORS = (
         "Copy or export the file again.",
     ),
     KnownError(
+        r"Node \(([^)]*)\) Op \((\w+)\) \[(?:Shape|Type)InferenceError\] (.{0,160})",
+        "shapes or types contradict each other at node {0} ({1}): {2}",
+        "Run suites/export on the set: strict shape inference names the node.",
+    ),
+    KnownError(
         r"This is an invalid model\..*?Error[: ]+(.{0,160})",
         "not a valid model: {0}",
         "Run suites/export on the set: the ONNX checker names the node.",

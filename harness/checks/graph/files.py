@@ -11,8 +11,6 @@ from harness.checks.graph.walk import STANDARD_DOMAINS, all_nodes, main_scope, n
 from harness.contract.finding import Finding, Verdict
 from harness.contract.runtimes import Runtime
 
-# What torch and its simplifiers leave behind when a model was exported in training mode, or draws random numbers.
-TRAINING_ATTRIBUTES = {"BatchNormalization": "training_mode", "InstanceNormalization": "training_mode"}
 RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
 )
@@ -182,8 +180,7 @@ def _unwanted(node: onnx.NodeProto, branch_flag: str | None) -> tuple[str, str] 
             f"{node.op_type} belongs to training or draws random numbers: outputs may differ from run to run",
             "Call model.eval() before exporting.",
         )
-    attribute = TRAINING_ATTRIBUTES.get(node.op_type)
-    if attribute and any(a.name == attribute and a.i for a in node.attribute):
+    if any(attribute.name == "training_mode" and attribute.i for attribute in node.attribute):
         return f"{node.op_type} in training mode", "Call model.eval() before exporting."
     if node.op_type in LOOPS:
         return (

@@ -122,14 +122,14 @@ def _known_cause(names: set[str], role: str, side: str, dims: ModelDims) -> tupl
     crossed = names & set(present_names(dims.decoder_layers, CROSS))
     if side == "outputs" and role not in (ENCODER, DECODER_INIT) and crossed:
         return (
-            f"cross-attention K/V come out again at every step: {re_emitted_bytes(len(crossed), dims)} bytes per "
+            f"cross-attention K/V come out again at every step: {_re_emitted_bytes(len(crossed), dims)} bytes per "
             "source token, sentence and step that need not move",
             "Compute cross-attention K/V once and feed them back unchanged; do not make them outputs of a step.",
         )
     return None
 
 
-def re_emitted_bytes(tensors: int, dims: ModelDims) -> int:
+def _re_emitted_bytes(tensors: int, dims: ModelDims) -> int:
     """Bytes per source token that so many float32 cross-attention tensors hold."""
     return tensors * dims.decoder_heads * dims.head_dim * 4
 

@@ -29,7 +29,7 @@ class Weight:
     Attributes:
         file: file that holds it; ``PyTorch`` for a parameter.
         name: initializer, value of a Constant node, or parameter.
-        dtype, shape, bytes: its type, shape and size.
+        shape, bytes: its shape and size.
         plain, transposed: hashes of its bytes as stored, and with both axes of a matrix swapped.
         uniform: all elements are equal, as in a bias of zeros: equal bytes then prove nothing.
         floating: whether it holds floating-point numbers.
@@ -37,7 +37,6 @@ class Weight:
 
     file: str
     name: str
-    dtype: str
     shape: tuple[int, ...]
     bytes: int
     plain: str
@@ -52,7 +51,6 @@ class Weight:
         return cls(
             file=file,
             name=name,
-            dtype=str(array.dtype),
             shape=tuple(array.shape),
             bytes=array.nbytes,
             plain=plain,
