@@ -333,8 +333,8 @@ def variations(scenario: Scenario) -> Iterator[Variation]:
     if (uncached := _without_past(ordered)) is not ordered:
         cause = "the position offset ignores the past, or the cache is used wrongly"
         yield Variation("with the same tokens and no past", cause, (uncached,))
-    if len(mask) > 1:
-        single = tuple(_row(ordered, row) for row in range(len(mask)))
+    if (batch := len(ordered[0].arrays["attention_mask"])) > 1:
+        single = tuple(_row(ordered, row) for row in range(batch))
         yield Variation("with each row alone", "the batch axis is baked, or rows of a batch mix", single)
 
 
@@ -369,13 +369,20 @@ def _row(scenario: Scenario, row: int) -> Scenario:
 
 
 def _in_first_order(scenario: Scenario) -> Scenario:
-    """The scenario without ``select``, its batch as it was at the start; itself where there is none."""
+    """The scenario without ``select``; itself where there is none.
+
+    Every row that is left at the end is there from the start and is given, call by call, what its ancestors were given:
+    nothing but the reordering is taken out.
+    """
     if not any(call.kind == SELECT for call in scenario):
         return scenario
-    batch = len(scenario[0].arrays["input_ids"])
-    widen = lambda ids: np.resize(ids, (batch, ids.shape[1]))
-    kept = tuple(call for call in scenario if call.kind != SELECT)
-    return kept[:1] + _mapped(kept[1:], input_ids=widen)
+    calls, rows = [], slice(None)
+    for call in reversed(scenario):
+        if call.kind == SELECT:
+            rows = call.arrays["rows"][rows]
+        else:
+            calls.append(Call(call.kind, {name: array[rows] for name, array in call.arrays.items()}))
+    return tuple(reversed(calls))
 
 
 def _one_by_one(call: Call) -> list[Call]:

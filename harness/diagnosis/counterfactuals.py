@@ -165,7 +165,20 @@ def diagnose(
         # A mistake that changes nothing on this model (no bias, nothing padded) explains nothing.
         if _equal(wrong, observed) and not _equal(wrong, sound):
             return Diagnosis(experiment.cause, experiment.action)
+    at_once = [_at_once(model, input_ids, attention_mask, steps) for model in (reference, candidate)]
+    if _equal(sound, observed) and not _equal(*at_once):
+        return Diagnosis(
+            "token by token the set agrees with PyTorch, given several tokens at once it does not: "
+            "the causal mask is missing or baked",
+            "Trace the decoder with 2 or more target tokens; suites/export names the attention without its mask.",
+        )
     return _by_place(sound, observed)
+
+
+def _at_once(model: Seq2Seq, input_ids, attention_mask, target_ids) -> list[tuple[str, dict[str, np.ndarray]]]:
+    """What a model emits for all target tokens in one call."""
+    logits, _ = model.step(model.start(model.encode(input_ids, attention_mask)), target_ids)
+    return [("all tokens at once", {"logits": logits})]
 
 
 def _observe(model: Seq2Seq, input_ids, attention_mask, target_ids) -> list[tuple[str, dict[str, np.ndarray]]]:
