@@ -375,7 +375,7 @@ RUNTIME_FAULTS: dict[str, RuntimeFault] = {
         plant_past_of_the_first_row,
         "single-by-dynamo",
         "test_the_cache_equals_pytorch_whatever_a_search_does",
-        ("present.0.decoder.key", "it passes with each row alone", "rows of a batch mix"),
+        ("present.0.decoder.key", "it passes with each row alone"),
     ),
     "G05-target-positions": RuntimeFault(
         "shapes",
