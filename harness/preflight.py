@@ -26,7 +26,7 @@ def check(settings: Settings) -> None:
     else:
         _check_cache(settings)
     if settings.baseline:
-        read_baseline(settings.baseline)
+        read_baseline(settings.baseline).require_fits(checkpoint, where=settings.baseline)
     load_model(checkpoint)  # last, because it takes longest
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from harness.checks.numeric import difference
+from harness.contract.errors import InputError
 from harness.contract.finding import Finding, Verdict
 from harness.contract.generation import STOP_EOS, Decoded, GenerationSettings
 from harness.contract.limits import FAIL_ABOVE, SCORE_ABOVE, TIE_MARGIN
@@ -140,7 +141,7 @@ class Flip:
         tokens: both tokens at that step, as text with id and piece.
         stops: both stop reasons.
         margin: how much the reference prefers its own choice: difference of the two tokens' logits, or of two
-            hypotheses' normalised scores. None without a reference to ask.
+            hypotheses' normalised scores.
         logits_apart: largest scaled difference of the logits along the compared prefix.
         limit_needed: the smallest limit (``FAIL_ABOVE``, for beams ``SCORE_ABOVE``) under which it would be a tie.
         tie: whether it is one.
@@ -151,27 +152,20 @@ class Flip:
     step: int
     tokens: tuple[str, str]
     stops: tuple[str, str]
-    margin: float | None = None
-    logits_apart: float | None = None
-    limit_needed: float = np.inf
-    tie: bool = False
+    margin: float
+    logits_apart: float
+    limit_needed: float
+    tie: bool
     cause: str = ""
     action: str = ""
 
     def text(self, names: tuple[str, str] = PYTORCH_AND_SET) -> str:
         """The flip as a person reads it, one line."""
-        figures = ""
-        if self.margin is not None:
-            figures = f"; margin {self.margin:.3g}, logits {self.logits_apart:.2g} apart"
         return (
-            f"{self.sentence}, step {self.step}: {names[0]} {self.tokens[0]}, {names[1]} {self.tokens[1]}{figures}; "
+            f"{self.sentence}, step {self.step}: {names[0]} {self.tokens[0]}, {names[1]} {self.tokens[1]}; "
+            f"margin {self.margin:.3g}, logits {self.logits_apart:.2g} apart; "
             f"stopped by {self.stops[0]} and {self.stops[1]}: {'tie' if self.tie else 'defect'}"
         )
-
-
-def flip_without_evidence(row: Row, piece: Piece, *, cause: str, action: str) -> Flip:
-    """A flip for which there is no model to ask: a defect."""
-    return Flip(row.id, row.parted_at, _tokens(row, piece), _stops(row), cause=cause, action=action)
 
 
 def greedy_flip(row: Row, forced: Forced, settings: GenerationSettings, piece: Piece) -> Flip:
@@ -685,16 +679,34 @@ class Tokenized(NamedTuple):
 COPY_TOKENIZER = "Copy the model's tokenizer files into the set again, all of them."
 
 
-def source_ids_finding(sources: Sequence[Tokenized], library_piece: Piece, runtime_piece: Piece) -> Finding:
+def unreadable_finding(error: InputError | None) -> Finding:
+    """Whether the set's tokenizer could be read at all; ``error`` is what kept it from being."""
+    return Finding(
+        check="the set's tokenizer can be read",
+        verdict=Verdict.FAIL if error else Verdict.PASS,
+        where=error.where if error else "",
+        cause=error.what if error else "",
+        action=error.action if error else "",
+    )
+
+
+def source_ids_finding(
+    sources: Sequence[Tokenized],
+    library_piece: Piece,
+    runtime_piece: Piece,
+    *,
+    check: str = "source ids equal those of the library's tokenizer",
+    names: tuple[str, str] = ("library", "runtime"),
+) -> Finding:
     """Compare source ids piece by piece (fault T05)."""
     lines = [
-        f"{source.id}, piece {at + 1}: library {_at(source.library, at, library_piece)}, "
-        f"runtime {_at(source.runtime, at, runtime_piece)}"
+        f"{source.id}, piece {at + 1}: {names[0]} {_at(source.library, at, library_piece)}, "
+        f"{names[1]} {_at(source.runtime, at, runtime_piece)}"
         for source in sources
         if (at := _first_unlike(source.library, source.runtime)) is not None
     ]
     return Finding(
-        check="source ids equal those of the library's tokenizer",
+        check=check,
         verdict=Verdict.FAIL if lines else Verdict.PASS,
         compared=len(sources),
         expected=len(sources),
@@ -736,11 +748,16 @@ def padding_finding(library: tuple[np.ndarray, np.ndarray], runtime: tuple[np.nd
     )
 
 
-def texts_finding(texts: Sequence[tuple[str, str, str]]) -> Finding:
+def texts_finding(
+    texts: Sequence[tuple[str, str, str]],
+    *,
+    check: str = "texts equal those the library decodes",
+    names: tuple[str, str] = ("library", "runtime"),
+) -> Finding:
     """Compare decoded texts, given as sentence id, library's text, runtime's text (faults T01, T03)."""
-    lines = [f"{id}: library {ours!r}, runtime {theirs!r}" for id, ours, theirs in texts if ours != theirs]
+    lines = [f"{id}: {names[0]} {ours!r}, {names[1]} {theirs!r}" for id, ours, theirs in texts if ours != theirs]
     return Finding(
-        check="texts equal those the library decodes",
+        check=check,
         verdict=Verdict.FAIL if lines else Verdict.PASS,
         compared=len(texts),
         expected=len(texts),

@@ -52,6 +52,21 @@ class Baseline:
     versions: dict[str, str]
     rows: tuple[BaselineRow, ...]
 
+    def require_fits(self, checkpoint: Checkpoint, *, where: object) -> None:
+        """Raise ``InputError`` for ids that the model it claims to be of cannot have; other models are not judged."""
+        dims = checkpoint.dims
+        if self.weights_sha256 != checkpoint.weights_sha256:
+            return
+        for row in self.rows:
+            source, target = row.source_ids, row.decoded.token_ids
+            if len(source) > dims.max_source_positions or len(target) > dims.max_target_positions:
+                what = f"sentence {row.id} is longer than the model's positions"
+            elif not _within(source, dims.source_vocab_size) or not _within(target, dims.vocab_size):
+                what = f"sentence {row.id} has a token id outside the model's vocabulary"
+            else:
+                continue
+            raise InputError(what=what, where=where, action=WRITE_AGAIN)
+
     def to_json(self) -> dict[str, Any]:
         """Return the baseline as JSON types."""
         return {
@@ -72,6 +87,10 @@ class Baseline:
                 for row in self.rows
             ],
         }
+
+
+def _within(ids: tuple[int, ...], vocabulary: int) -> bool:
+    return min(ids) >= 0 and max(ids) < vocabulary
 
 
 def write_baseline(model: str, sentences: Path, out: Path, *, beams: int | None = None) -> None:
