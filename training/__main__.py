@@ -9,14 +9,21 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
 _MODEL = _ROOT / "fixtures/models/tiny-marian-en-zh"
-# Threads that spin while they wait stall a training run on a shared machine to a thirtieth of its speed; glibc 
+# Threads that spin for long while they wait stall a run on a busy machine to a thirtieth of its speed. glibc hands
 # every large block back to the system and faults its pages in again at the next step, which costs a third.
-_ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "20000000000", "MALLOC_TOP_PAD_": "100000000"}
+_ENVIRONMENT = {
+    "GOMP_SPINCOUNT": "10000",
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": "20000000000",
+    "MALLOC_TOP_PAD_": "100000000",
+}
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m training", description=__doc__)
-    parser.add_argument("--work", type=Path, default=_ROOT / ".training", help="downloads, text, checkpoint (%(default)s)")
+    parser.add_argument(
+        "--work", type=Path, default=_ROOT / ".training", help="downloads, text, checkpoint (%(default)s)"
+    )
     parser.add_argument("--model", type=Path, default=_MODEL, help="folder of the model (%(default)s)")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("corpus", help="download the help texts, split them, write the tokenizer's text")

@@ -9,7 +9,7 @@ from random import Random
 
 from training.corpus import Pair, read_pairs
 from training.grammar.generate import training_sentences
-from training.tokenizer import END, Tokenizer
+from training.tokenizer import Tokenizer
 
 GRAMMAR_PER_CHUNK = 50_000
 HELP_PER_CHUNK = 45_000

@@ -101,7 +101,9 @@ class Trainer:
         self.bias = torch.nn.Parameter(torch.zeros(self.pad))
         self.parameters = [*self.model.parameters(), self.bias]
         self.average = [parameter.detach().clone() for parameter in self.parameters]
-        self.optimizer = torch.optim.AdamW(self.parameters, lr=plan.rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, lr=plan.rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
+        )
         self.step = self.tokens = self.chunk = 0
         self.curve: list[dict] = []
         self.lower_precision = bfloat16_is_faster()
@@ -172,7 +174,9 @@ class Trainer:
     def measure(self, pairs: list[Ids]) -> float:
         """Mean loss per target token without smoothing, of the averaged weights."""
         with self.averaged(), torch.no_grad():
-            parts = [(self.loss(pairs[i : i + 64], 0.0)[0].item(), len(pairs[i : i + 64])) for i in range(0, len(pairs), 64)]
+            parts = [
+                (self.loss(pairs[i : i + 64], 0.0)[0].item(), len(pairs[i : i + 64])) for i in range(0, len(pairs), 64)
+            ]
         return sum(loss * count for loss, count in parts) / sum(count for _, count in parts)
 
     def save(self) -> None:
@@ -225,7 +229,10 @@ def train(work: Path, model: Path, plan: Plan, threads: int, minutes: float) -> 
     deadline = time.monotonic() + 60 * minutes
     while trainer.tokens < plan.tokens and time.monotonic() < deadline:
         _train_chunk(trainer, help_ids, deadline)
-        point = {"tokens": trainer.tokens, **{name: round(trainer.measure(ids), 4) for name, ids in development.items()}}
+        point = {
+            "tokens": trainer.tokens,
+            **{name: round(trainer.measure(ids), 4) for name, ids in development.items()},
+        }
         trainer.curve.append(point)
         trainer.save()
         write_model(trainer, model)
@@ -241,7 +248,8 @@ def _train_chunk(trainer: Trainer, help_ids: list[Ids], deadline: float) -> None
         if number % 100 == 0:
             speed = (trainer.tokens - before) / (time.monotonic() - started)
             left = (trainer.plan.tokens - trainer.tokens) / speed / 60
-            print(f"chunk {trainer.chunk} {number}/{len(batches)} loss {running:.3f} rate {trainer.learning_rate():.2e} "
+            print(f"chunk {trainer.chunk} {number}/{len(batches)} loss {running:.3f} "
+                  f"rate {trainer.learning_rate():.2e} "
                   f"{trainer.tokens / 1e6:.1f} M tokens, {speed:.0f}/s, {left:.0f} min left", flush=True)  # fmt: skip
         if trainer.tokens >= trainer.plan.tokens or time.monotonic() > deadline:
             break
@@ -249,7 +257,7 @@ def _train_chunk(trainer: Trainer, help_ids: list[Ids], deadline: float) -> None
 
 
 def write_model(trainer: Trainer, model: Path) -> None:
-    """Write config, generation config and averaged weights in Hugging Face form, with the curve beside the checkpoint."""
+    """Write config, generation config and averaged weights in Hugging Face form; the curve beside the checkpoint."""
     with trainer.averaged() as averaged:
         averaged.generation_config.update(
             num_beams=4, max_length=POSITIONS, bad_words_ids=[[trainer.pad]], renormalize_logits=True

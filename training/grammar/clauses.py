@@ -112,6 +112,7 @@ MOODS = (
     Mood("refuse", lambda s, f: f"refused to {f['']}", "拒绝", "", False, "past"),
     Mood("forgot", lambda s, f: f"forgot to {f['']}", "忘了", "", False, "past"),
 )
+_NOTHING = Phrase("", "", "")
 _OBJECTS = {
     "act": ("part", "part", "device", "tool"),
     "paper": ("document",),
@@ -175,9 +176,7 @@ class Composer:
             return Phrase(f"{owner} {english['']}", chinese_owner + chinese[""], form)
         if form == "adj":
             adjective = _pick(rng, "state" if kind in ("part", "device", "tool") else "quality")
-            return Phrase(
-                f"the {adjective.english['']} {english['']}", adjective.chinese["attr"] + chinese[""], form
-            )
+            return Phrase(f"the {adjective.english['']} {english['']}", adjective.chinese["attr"] + chinese[""], form)
         if form == "this":
             return Phrase(f"this {english['']}", f"这{chinese['cl']}{chinese['']}", form)
         if form == "code":
@@ -198,7 +197,7 @@ class Composer:
         """When: a phrase that suits the tense, or nothing."""
         rng = self.rng
         if tense == "none" or rng.random() < 0.45:
-            return Phrase("", "", "")
+            return _NOTHING
         if tense == "now":
             return Phrase("now", "现在", "now")
         if tense == "often":
@@ -219,7 +218,7 @@ class Composer:
     def place(self) -> Phrase:
         rng, draw = self.rng, self.rng.random()
         if draw < 0.7:
-            return Phrase("", "", "")
+            return _NOTHING
         if draw < 0.8:
             city = _pick(rng, "city")
             slot = Slot("city", "name", city.english[""], city.chinese[""])
@@ -232,9 +231,8 @@ class Composer:
         """A statement without its full stop, and whether it is negative."""
         subject, (verb, thing) = self.subject(), self.predicate()
         mood = self.rng.choice(MOODS)
-        nothing = Phrase("", "", "")
-        time = nothing if simple else self.time(mood.tense)
-        place = nothing if simple or thing.frame == "activity" else self.place()
+        time = _NOTHING if simple else self.time(mood.tense)
+        place = _NOTHING if simple or thing.frame == "activity" else self.place()
         said = mood.english(subject, verb.english)
         english = _join(subject.english, said, thing.english, place.english, time.english)
         adverbs = time.chinese + place.chinese
@@ -258,7 +256,7 @@ class Composer:
              ("you must not", "你不得", True), ("remember to", "记得", False), ("do not forget to", "不要忘记", True)]
         )  # fmt: skip
         english = _join(opening, verb.english[""], thing.english)
-        time = self.time("future") if rng.random() < 0.4 else Phrase("", "", "")
+        time = self.time("future") if rng.random() < 0.4 else _NOTHING
         english = _join(english, time.english)
         text = f"{chinese}{time.chinese}{verb.chinese['']}{thing.chinese}"
         frame = f"imperative/{opening}/{thing.frame}/{time.frame}"
@@ -282,33 +280,21 @@ class Composer:
 
     def question(self) -> Sentence:
         rng, subject, (verb, thing) = self.rng, self.subject(), self.predicate()
-        base, past = verb.english[""], verb.english["past"]
-        who, what = subject.chinese, verb.chinese[""]
-        time = self.time("future") if rng.random() < 0.4 else Phrase("", "", "")
-        earlier = self.time("past") if rng.random() < 0.4 else Phrase("", "", "")
-        do = _does(subject)
-        forms = [
-            ("did", f"did {subject.english} {base} {thing.english}", f"{who}{{t}}{what}了{thing.chinese}吗", False, earlier),
-            ("didnt", f"didn't {subject.english} {base} {thing.english}", f"{who}{{t}}没有{what}{thing.chinese}吗", True, earlier),
-            ("will", f"will {subject.english} {base} {thing.english}", f"{who}{{t}}会{what}{thing.chinese}吗", False, time),
-            ("can", f"can {subject.english} {base} {thing.english}", f"{who}{{t}}可以{what}{thing.chinese}吗", False, time),
-            ("should", f"should {subject.english} {base} {thing.english}", f"{who}{{t}}应该{what}{thing.chinese}吗", False, time),
-            ("do", f"{do} {subject.english} want to {base} {thing.english}", f"{who}{{t}}想{what}{thing.chinese}吗", False, time),
-            ("why-did", f"why did {subject.english} {base} {thing.english}", f"{who}{{t}}为什么{what}了{thing.chinese}", False, earlier),
-            ("why-not", f"why did {subject.english} not {base} {thing.english}", f"{who}{{t}}为什么没有{what}{thing.chinese}", True, earlier),
-            ("when-did", f"when did {subject.english} {base} {thing.english}", f"{who}什么时候{what}了{thing.chinese}", False, None),
-            ("when-will", f"when will {subject.english} {base} {thing.english}", f"{who}什么时候会{what}{thing.chinese}", False, None),
-            ("where", f"where will {subject.english} {base} {thing.english}", f"{who}{{t}}会在哪里{what}{thing.chinese}", False, time),
-            ("how", f"how can {subject.english} {base} {thing.english}", f"{who}怎样才能{what}{thing.chinese}", False, None),
-            ("who", f"who {past} {thing.english}", f"谁{{t}}{what}了{thing.chinese}", False, earlier),
-            ("who-will", f"who will {base} {thing.english}", f"谁{{t}}会{what}{thing.chinese}", False, time),
-        ]  # fmt: skip
-        name, english, chinese, negative, when = rng.choice(forms)
-        when = when or Phrase("", "", "")
+        times = {
+            "future": self.time("future") if rng.random() < 0.4 else _NOTHING,
+            "past": self.time("past") if rng.random() < 0.4 else _NOTHING,
+            "": _NOTHING,
+        }
+        name, english, chinese, tense = rng.choice(_QUESTIONS)
+        when = times[tense]
+        parts = {"s": subject, "o": thing, "t": when}
+        words = {"v": verb.english[""], "past": verb.english["past"], "do": _does(subject)}
+        english = english.format(**words, **{label: part.english for label, part in parts.items()})
+        chinese = chinese.format(v=verb.chinese[""], **{label: part.chinese for label, part in parts.items()})
         slots = (() if name.startswith("who") else subject.slots) + thing.slots + when.slots
         frame = f"question/{name}/{subject.frame}/{thing.frame}/{when.frame}"
         english = _join(*english.split(), when.english)
-        return _sentence(Phrase(english, chinese.replace("{t}", when.chinese), frame, slots), "？", negative)
+        return _sentence(Phrase(english, chinese, frame, slots), "？", name in ("didnt", "why-not"))
 
     def complex(self) -> Sentence:
         """Two clauses joined by a conjunction."""
@@ -316,7 +302,9 @@ class Composer:
         name, english, chinese = self.rng.choice(_CONJUNCTIONS)
         text = english.format(a=first.english, b=second.english)
         phrase = Phrase(
-            text, chinese.format(a=first.chinese, b=second.chinese), f"{name}/{first.frame.split('/')[0]}/{second.frame}",
+            text,
+            chinese.format(a=first.chinese, b=second.chinese),
+            f"{name}/{first.frame.split('/')[0]}/{second.frame}",
             first.slots + second.slots,
         )  # fmt: skip
         return _sentence(phrase, "。", first_negative or second_negative)
@@ -328,7 +316,13 @@ class Composer:
             subject, adjective = self.subject(), _pick(rng, "feeling")
         else:
             kind, adjectives = rng.choice(
-                [("part", "state"), ("device", "state"), ("object", "quality"), ("food", "quality"), ("room", "quality")]
+                [
+                    ("part", "state"),
+                    ("device", "state"),
+                    ("object", "quality"),
+                    ("food", "quality"),
+                    ("room", "quality"),
+                ]
             )
             noun, adjective = _pick(rng, kind), _pick(rng, adjectives)
             figure, _, slot = _number(rng, "id")
@@ -359,6 +353,22 @@ class Composer:
         return make()
 
 
+_QUESTIONS = (
+    ("did", "did {s} {v} {o}", "{s}{t}{v}了{o}吗", "past"),
+    ("didnt", "didn't {s} {v} {o}", "{s}{t}没有{v}{o}吗", "past"),
+    ("will", "will {s} {v} {o}", "{s}{t}会{v}{o}吗", "future"),
+    ("can", "can {s} {v} {o}", "{s}{t}可以{v}{o}吗", "future"),
+    ("should", "should {s} {v} {o}", "{s}{t}应该{v}{o}吗", "future"),
+    ("do", "{do} {s} want to {v} {o}", "{s}{t}想{v}{o}吗", "future"),
+    ("why-did", "why did {s} {v} {o}", "{s}{t}为什么{v}了{o}", "past"),
+    ("why-not", "why did {s} not {v} {o}", "{s}{t}为什么没有{v}{o}", "past"),
+    ("when-did", "when did {s} {v} {o}", "{s}什么时候{v}了{o}", ""),
+    ("when-will", "when will {s} {v} {o}", "{s}什么时候会{v}{o}", ""),
+    ("where", "where will {s} {v} {o}", "{s}{t}会在哪里{v}{o}", "future"),
+    ("how", "how can {s} {v} {o}", "{s}怎样才能{v}{o}", ""),
+    ("who", "who {past} {o}", "谁{t}{v}了{o}", "past"),
+    ("who-will", "who will {v} {o}", "谁{t}会{v}{o}", "future"),
+)
 _CONJUNCTIONS = (
     ("if", "if {b}, {a}", "如果{b}，{a}"),
     ("if-after", "{a} if {b}", "如果{b}，{a}"),

@@ -8,8 +8,8 @@ from random import Random
 Pair = tuple[str, str]
 
 _STEMS = (
-    "report invoice manual backup config order schedule photo notes list budget contract drawing log update readme data "
-    "export summary archive index main test setup image video plan result"
+    "report invoice manual backup config order schedule photo notes list budget contract drawing log update readme "
+    "data export summary archive index main test setup image video plan result"
 ).split()
 _ENDINGS = "pdf txt csv docx xlsx png jpg zip json xml log py html odt onnx".split()
 _HOSTS = "example.com example.org docs.example.net shop.example.com www.example.org support.example.com".split()
@@ -42,13 +42,15 @@ def url(rng: Random) -> Pair:
 
 
 def email(rng: Random) -> Pair:
-    text = f"{rng.choice(_STEMS + ['info', 'sales', 'support', 'service'])}@{rng.choice(_HOSTS)}"
+    text = f"{rng.choice([*_STEMS, 'info', 'sales', 'support', 'service'])}@{rng.choice(_HOSTS)}"
     return text, text
 
 
 def placeholder(rng: Random) -> Pair:
     name = rng.choice(_NAMES)
-    text = rng.choice([f"{{{name}}}", f"{{{name}}}", "%s", "%d", f"${{{name}}}", f"%({name})s", f"{{{rng.randint(0, 3)}}}"])
+    text = rng.choice(
+        [f"{{{name}}}", f"{{{name}}}", "%s", "%d", f"${{{name}}}", f"%({name})s", f"{{{rng.randint(0, 3)}}}"]
+    )
     return text, text
 
 

@@ -8,9 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "lexicon"
-NOUNS = (
-    "part tool material product document vehicle room building device food object".split()
-)
+NOUNS = "part tool material product document vehicle room building device food object".split()
 VERBS = "act paper trade handle activity".split()
 ADJECTIVES = "state quality feeling".split()
 

@@ -13,9 +13,7 @@ import cn2an
 
 Pair = tuple[str, str]
 
-ENGLISH_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+ENGLISH_MONTHS = "January February March April May June July August September October November December".split()
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
