@@ -24,7 +24,11 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--work", type=Path, default=_ROOT / ".training", help="downloads, text, checkpoint (%(default)s)"
     )
-    parser.add_argument("--model", type=Path, default=_MODEL, help="folder of the model (%(default)s)")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        help="folder of the model; tokenizer and train write WORK/model, evaluate and card read the embedded model",
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("corpus", help="download the help texts, split them, write the tokenizer's text")
     commands.add_parser("tokenizer", help="train the SentencePiece model")
@@ -47,6 +51,8 @@ def _with_environment() -> None:
 
 def _run(arguments: argparse.Namespace) -> None:
     arguments.work.mkdir(parents=True, exist_ok=True)
+    trained = arguments.model or arguments.work / "model"
+    published = arguments.model or _MODEL
     # Each command imports only what it needs: the corpus needs no torch.
     if arguments.command == "corpus":
         from training import corpus
@@ -55,7 +61,7 @@ def _run(arguments: argparse.Namespace) -> None:
     elif arguments.command == "tokenizer":
         from training import tokenizer
 
-        tokenizer.build(arguments.work, arguments.model)
+        tokenizer.build(arguments.work, trained)
     elif arguments.command == "sentences":
         from training import held_out
 
@@ -65,12 +71,12 @@ def _run(arguments: argparse.Namespace) -> None:
 
         _with_environment()
         plan = Plan() if arguments.tokens is None else Plan(tokens=arguments.tokens)
-        train(arguments.work, arguments.model, plan, arguments.threads, arguments.minutes)
+        train(arguments.work, trained, plan, arguments.threads, arguments.minutes)
     else:
         from training import evaluate
 
         run = evaluate.evaluate if arguments.command == "evaluate" else evaluate.card
-        run(arguments.work, arguments.model, arguments.threads)
+        run(arguments.work, published, arguments.threads)
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ import sacrebleu
 import torch
 from transformers import MarianMTModel
 
+from training import corpus
 from training.corpus import read_pairs
 from training.tokenizer import Tokenizer
 from training.train import padded
@@ -97,11 +98,9 @@ def _negations_kept(rows: list[dict], outputs: list[Output]) -> dict:
 
 
 def measure(work: Path, model: Path, threads: int) -> dict:
-    """Every figure of the model card.
-
-    Raises:
-        FileNotFoundError: the held-out texts are not there; `corpus` writes them.
-    """
+    """Every figure of the model card. The held-out help texts are fetched if they are not there yet."""
+    if not (work / "help.heldout.jsonl").exists():
+        corpus.build(work)
     translator = Translator(model, threads)
     rows = [json.loads(line) for line in _SENTENCES.read_text(encoding="utf-8").splitlines()]
     sets = {

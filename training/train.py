@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from transformers import MarianConfig, MarianMTModel
+from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from training.batches import Ids, chunk, tokenized_help
 from training.corpus import read_pairs
@@ -77,7 +77,7 @@ def marian(vocabulary: int, dropout: float) -> MarianMTModel:
         activation_function="swish", max_position_embeddings=POSITIONS, scale_embedding=True, dropout=dropout,
         attention_dropout=0.0, activation_dropout=0.0, share_encoder_decoder_embeddings=True,
         tie_word_embeddings=True, pad_token_id=pad, bos_token_id=0, eos_token_id=0, decoder_start_token_id=pad,
-        forced_eos_token_id=0,
+        forced_eos_token_id=0, static_position_embeddings=True,
     )  # fmt: skip
     # The fused attention's backward pass is slow on a CPU for sentences this short.
     return MarianMTModel._from_config(config, attn_implementation="eager")
@@ -227,6 +227,7 @@ def train(work: Path, model: Path, plan: Plan, threads: int, minutes: float) -> 
         for name, file in (("help", "help.dev.jsonl"), ("grammar", "grammar.dev.jsonl"))
     }
     deadline = time.monotonic() + 60 * minutes
+    write_model(trainer, model)
     while trainer.tokens < plan.tokens and time.monotonic() < deadline:
         _train_chunk(trainer, help_ids, deadline)
         point = {
@@ -259,9 +260,11 @@ def _train_chunk(trainer: Trainer, help_ids: list[Ids], deadline: float) -> None
 def write_model(trainer: Trainer, model: Path) -> None:
     """Write config, generation config and averaged weights in Hugging Face form; the curve beside the checkpoint."""
     with trainer.averaged() as averaged:
-        averaged.generation_config.update(
-            num_beams=4, max_length=POSITIONS, bad_words_ids=[[trainer.pad]], renormalize_logits=True
-        )
+        averaged.generation_config = GenerationConfig(
+            bos_token_id=0, eos_token_id=0, forced_eos_token_id=0, pad_token_id=trainer.pad,
+            decoder_start_token_id=trainer.pad, bad_words_ids=[[trainer.pad]], max_length=POSITIONS, num_beams=4,
+            renormalize_logits=True,
+        )  # fmt: skip
         averaged.save_pretrained(model)
     curve = json.dumps(trainer.curve, indent=1)
     (trainer.work / "curve.json").write_text(curve + "\n", encoding="utf-8")
