@@ -1,3 +1,9 @@
 """Loads the harness's plugin and the fixture modules. Nothing else."""
 
-pytest_plugins = ["harness.plugin", "fixtures.models", "fixtures.artifacts", "fixtures.sentences"]
+pytest_plugins = [
+    "harness.plugin",
+    "fixtures.models",
+    "fixtures.artifacts",
+    "fixtures.sentences",
+    "fixtures.translations",
+]

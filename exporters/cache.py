@@ -12,31 +12,37 @@ from filelock import FileLock
 
 import harness
 from exporters.export import ExportOptions, export
+from exporters.quantize import Quantization, quantize
 from harness import compat
 from harness.contract.errors import InputError
 from harness.contract.manifest import Manifest
 from harness.reference.checkpoint import Checkpoint
 
 # Everything whose change may change a graph or its manifest.
-_CODE = ("exporters", "harness/contract", "harness/reference", "harness/compat.py", "harness/runtime/tokenizer.py")
+_CODE = ("exporters", "harness/contract", "harness/reference", "harness/compat.py", "harness/runtime")
 
 
-def cached_set(checkpoint: Checkpoint, options: ExportOptions, cache: Path) -> Path:
-    """Return the folder of a set, exporting it unless the cache has it whole.
+def cached_set(checkpoint: Checkpoint, options: ExportOptions, cache: Path, how: Quantization | None = None) -> Path:
+    """Return the folder of a set, making it unless the cache has it whole; a quantized one from its float32 set.
 
-    The key covers the model's files, the exporting code, the options and the library versions. A lock per key makes
+    The key covers the model's files, the exporting code, the options, the library versions, the recipe and the bytes of
+    the calibration file. A lock per key makes
     the second process wait for the first; a set that was damaged since is made again.
 
     Raises:
         InputError: the cache folder cannot be written, or the export fails.
     """
-    folder = cache / f"{options.layout}-{options.exporter}-{_key(checkpoint, options)}"
+    precision = f"{how.recipe.name}-" if how else ""
+    folder = cache / f"{options.layout}-{options.exporter}-{precision}{_key(checkpoint, options, how)}"
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{folder}.lock"):
             if not _is_whole(folder):
                 _remove_leftovers(folder)
-                export(checkpoint, folder, options)
+                if how:
+                    quantize(cached_set(checkpoint, options, cache), folder, how)
+                else:
+                    export(checkpoint, folder, options)
     except OSError as error:
         raise InputError(
             what=f"the artifact cache cannot be written ({error.strerror or error})",
@@ -46,13 +52,14 @@ def cached_set(checkpoint: Checkpoint, options: ExportOptions, cache: Path) -> P
     return folder
 
 
-def _key(checkpoint: Checkpoint, options: ExportOptions) -> str:
+def _key(checkpoint: Checkpoint, options: ExportOptions, how: Quantization | None) -> str:
     parts = {
         "model": checkpoint.identity_sha256,
         "id": checkpoint.model_id,
         "code": _code_sha256(),
         "options": {**asdict(options), "opset": options.resolved_opset()},
         "versions": compat.versions(),
+        **({"quantization": how.key()} if how else {}),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 

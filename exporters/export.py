@@ -90,7 +90,7 @@ def export(
     refuse_taken(out)
     generation = generation_settings(checkpoint)
     torch_model = load_model(checkpoint)
-    with _renamed_at_the_end(out) as folder, explain(where=f"export of {checkpoint.model_id}"):
+    with renamed_at_the_end(out) as folder, explain(where=f"export of {checkpoint.model_id}"):
         return _write_set(checkpoint, torch_model, generation, folder, options, progress)
 
 
@@ -140,7 +140,8 @@ def required_ir(opset: int) -> int:
 
 
 @contextmanager
-def _renamed_at_the_end(out: Path) -> Iterator[Path]:
+def renamed_at_the_end(out: Path) -> Iterator[Path]:
+    """Give a folder to fill, and rename it to ``out`` at the end; an interruption leaves nothing."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.partial-", dir=out.parent))
@@ -235,10 +236,11 @@ def _write_graph(
     log.merge(found)
     tidy(model, spec, required_ir(opset))
     refuse_missing_operators(model, target, spec.role)
-    _save(model, path)
+    save(model, path)
 
 
-def _save(model: onnx.ModelProto, path: Path) -> None:
+def save(model: onnx.ModelProto, path: Path) -> None:
+    """Store a graph, its weights beside it where one message cannot hold them."""
     if model.ByteSize() < PROTOBUF_LIMIT_BYTES:
         onnx.save(model, str(path))
         return

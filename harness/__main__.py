@@ -1,4 +1,4 @@
-"""``python -m harness``: translate with an artifact set, store a PyTorch baseline."""
+"""``python -m harness``: translate with an artifact set, store a PyTorch baseline, review golden translations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.commands import Parser, run
-from harness.contract.errors import InputError
+from harness.contract.errors import ExitCode, InputError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,6 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_translate(commands)
     _add_baseline(commands)
+    _add_phenomena(commands)
+    _add_review(commands)
     options, rest = parser.parse_known_args(arguments)
     # argparse leaves over what follows an option that stands between DIR and the texts.
     if rest and ("texts" not in options or any(text.startswith("-") for text in rest)):
@@ -51,6 +53,40 @@ def _add_baseline(commands: argparse._SubParsersAction) -> None:
     command.add_argument("--out", required=True, type=Path, metavar="FILE", help="JSON file to write; must not exist")
     command.add_argument("--beams", type=int, metavar="N", help="1 for greedy, up to 8; default: the model's own")
     command.set_defaults(run=_baseline)
+
+
+def _add_review(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser("review", help="read a proposal beside the golden translations and approve it")
+    command.add_argument("model", metavar="MODEL", help="model folder, hub id, or name of the golden's folder")
+    command.add_argument(
+        "--golden",
+        type=Path,
+        metavar="DIR",
+        help="the golden's folder, or one with a folder per model (default: golden/)",
+    )
+    command.add_argument(
+        "--proposal", type=Path, metavar="FILE", help="read this proposal in place of the one beside the golden"
+    )
+    command.add_argument(
+        "--decisions", type=Path, metavar="FILE", help="take decisions from this file (JSON lines) instead of asking"
+    )
+    command.set_defaults(run=_review)
+
+
+def _add_phenomena(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser(
+        "phenomena", help="judge numbers, names, negation, markup, completeness and script of any translator's output"
+    )
+    command.add_argument(
+        "file",
+        metavar="FILE",
+        help="JSON lines with `source` (English) and `translation` (Chinese); - for standard input",
+    )
+    command.add_argument(
+        "--glossary", type=Path, metavar="FILE", help="names of your own and their Chinese forms, see docs/phenomena.md"
+    )
+    command.add_argument("--fail", action="store_true", help="exit with 1 if anything is a fault")
+    command.set_defaults(run=_phenomena)
 
 
 def _translate(options: argparse.Namespace) -> None:
@@ -93,6 +129,33 @@ def _baseline(options: argparse.Namespace) -> None:
     from harness.reference.baseline import write_baseline
 
     write_baseline(options.model, options.sentences, options.out, beams=options.beams)
+
+
+def _review(options: argparse.Namespace) -> int:
+    from harness.golden.review import review
+    from harness.settings import GOLDEN
+
+    return review(
+        options.golden or GOLDEN,
+        options.model,
+        proposal_path=options.proposal,
+        decisions_path=options.decisions,
+    )
+
+
+def _phenomena(options: argparse.Namespace) -> ExitCode:
+    from harness.checks.phenomena.glossary import built_in
+    from harness.checks.phenomena.stream import judged_lines
+
+    glossary = built_in()
+    if options.glossary is not None:
+        glossary = glossary.with_file(options.glossary)
+    faulty = False
+    for line, has_fault in judged_lines(options.file, glossary):
+        sys.stdout.buffer.write(line.encode("utf-8", "surrogatepass") + b"\n")
+        sys.stdout.flush()
+        faulty = faulty or has_fault
+    return ExitCode.HOLD if options.fail and faulty else ExitCode.GOOD
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,10 @@ from typing import Any
 import torch
 import transformers
 
-STACK_PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxruntime", "onnxscript", "numpy", "sentencepiece")
+STACK_PACKAGES = (
+    "torch", "transformers", "tokenizers", "onnx", "onnxruntime", "onnxscript", "onnxslim", "onnxsim", "numpy",
+    "sentencepiece",
+)  # fmt: skip
 
 try:
     from transformers.cache_utils import DynamicCache, EncoderDecoderCache
@@ -164,3 +167,22 @@ def search_rules() -> str:
     if version < (4, 36):
         return "sequence_length"
     return "generated_length" if version < (4, 50) else "running_beams"
+
+
+def simplifier() -> tuple[str, Callable[[Any], Any] | None]:
+    """Name and function of the graph simplifier of this stack, ``ModelProto -> ModelProto``; None where there is none.
+
+    onnxslim needs a newer onnx than the ort117 stack has; onnxsim 0.4.36 is what that one pins.
+    """
+    try:
+        import onnxslim
+
+        return "onnxslim", onnxslim.slim
+    except ImportError:
+        pass
+    try:
+        import onnxsim
+
+        return "onnxsim", lambda model: onnxsim.simplify(model)[0]
+    except ImportError:
+        return "none", None

@@ -9,8 +9,8 @@ import pytest
 from harness.contract.errors import ExitCode, InputError
 from harness.contract.finding import RunVerdict
 from harness.contract.layouts import LAYOUTS
-from harness.report.ledger import BLOCKED, FAILED, NOT_APPLICABLE, PASSED, SKIPPED, Entry, Ledger
-from harness.report.terminal import closing_table, first_causes
+from harness.report.ledger import BLOCKED, FAILED, NOT_APPLICABLE, NOT_COVERED, PASSED, SKIPPED, Entry, Ledger
+from harness.report.terminal import closing_table, first_causes, precision_lines
 from harness.settings import DEFAULT_EXAMPLES, EMBEDDED_MODEL, ROOT, Settings, torch_is_here
 
 SETTINGS = pytest.StashKey[Settings]()
@@ -19,6 +19,8 @@ COLLECTED = pytest.StashKey[set]()
 CLOSED = pytest.StashKey[bool]()
 SUITES = ROOT / "suites"
 UPGRADE = "upgrade"
+# Property of a test: a line that a RELEASE ends with.
+OFFER = "offer"
 # pytest's own options that leave tests out.
 _FILTERS = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "ignore", "ignore_glob", "stepwise")
 # What a test's entry says until its body has run: set up alone (--setup-only) proves nothing.
@@ -46,6 +48,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAMES",
         help="comma-separated exporters: torchscript, dynamo (default: all that this torch has)",
     )
+    model.addoption(
+        "--precision",
+        metavar="NAMES",
+        help="comma-separated precisions to test: fp32 and names of quantization recipes, e.g. fp32,int8-dynamic "
+        "(default: fp32; with --recipes, fp32 and all of the file)",
+    )
+    model.addoption(
+        "--recipes",
+        metavar="FILE",
+        help="quantization recipes of your own, in the form of exporters/recipes.json, in place of those",
+    )
+    model.addoption(
+        "--calibration",
+        metavar="FILE",
+        help="sentences that static recipes calibrate with (default: fixtures/calibration/calibration.jsonl)",
+    )
     against = parser.getgroup("what it is held against", "translation model")
     against.addoption(
         "--sentences",
@@ -59,7 +77,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="compare with what `python -m harness baseline` stored, from before an upgrade or from another team",
     )
     against.addoption(
-        "--golden", metavar="DIR", help="folder of golden translations, one folder per model in it (default: golden/)"
+        "--golden",
+        metavar="DIR",
+        help="golden translations: their folder, or one with a folder per model in it (default: golden/)",
+    )
+    against.addoption(
+        "--golden-propose",
+        action="store_true",
+        help="write what the model says as proposal.json beside the golden, for `python -m harness review`",
     )
     run = parser.getgroup("how it is run", "translation model")
     run.addoption(
@@ -219,6 +244,12 @@ def not_applicable(reason: str) -> None:
     pytest.skip(NOT_APPLICABLE + reason)
 
 
+def not_covered(what: str) -> None:
+    """End a test that has nothing to hold the model against; the verdict says that it does not cover this."""
+    __tracebackhide__ = True
+    pytest.skip(NOT_APPLICABLE + NOT_COVERED + what)
+
+
 def blocked(reason: str) -> None:
     """End a test that cannot be run because another check has failed already: no cascade of the same failure."""
     __tracebackhide__ = True
@@ -232,6 +263,7 @@ def pytest_runtest_makereport(item: pytest.Item):
     callspec = getattr(item, "callspec", None)
     subject = callspec.params.get("subject") if callspec else None
     report.subject = subject.id if subject else ""
+    report.precision = subject.precision if subject else ""
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -272,7 +304,15 @@ class _Recorder:
             self.ledger.add_gap(f"a worker was lost in {report.nodeid}")
             return
         entry = self.ledger.entries.setdefault(
-            report.nodeid, Entry(report.nodeid, SKIPPED, 0.0, getattr(report, "subject", ""), _NOT_CALLED)
+            report.nodeid,
+            Entry(
+                report.nodeid,
+                SKIPPED,
+                0.0,
+                getattr(report, "subject", ""),
+                _NOT_CALLED,
+                precision=getattr(report, "precision", ""),
+            ),
         )
         entry.seconds += report.duration
         if report.failed:
@@ -283,6 +323,8 @@ class _Recorder:
             entry.outcome, entry.message = PASSED, ""
         if report.when == "call" or report.failed:
             entry.findings = [value for key, value in report.user_properties if key == "finding"]
+            for line in (value for key, value in report.user_properties if key == OFFER):
+                self.ledger.add_offer(line)
 
     def close(self, session: pytest.Session, exitstatus: int) -> RunVerdict:
         collected = {nodeid for nodeid in self.config.stash[COLLECTED] if nodeid.startswith("suites/")}
@@ -365,5 +407,11 @@ def _print_verdict(config: pytest.Config, ledger: Ledger, reporter) -> None:
     colour = {RunVerdict.RELEASE: "green", RunVerdict.HOLD: "red", RunVerdict.INCOMPLETE: "yellow"}[verdict]
     for line in reasons[1:6]:
         write(f"also: {line}")
+    for line in ledger.uncovered:
+        write(f"not covered: {line}")
+    for line in ledger.offers if verdict is RunVerdict.RELEASE else ():
+        write(f"offer: {line}")
+    for line in precision_lines(ledger):
+        write(line)
     scope = "" if torch_is_here() else " (runtime upgrade only)"
     write(f"{verdict.value}{scope}: {reasons[0]}", **{colour: True, "bold": True})

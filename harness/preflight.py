@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from harness.contract.errors import InputError
+from harness.contract.recipes import STATIC
+from harness.contract.sentences import read_sentences
+from harness.golden.folder import GoldenFolder
 from harness.reference.baseline import read_baseline
 from harness.reference.checkpoint import Checkpoint
 from harness.reference.family import family_of
@@ -25,6 +28,8 @@ def check(settings: Settings) -> None:
             _check_same_model(artifacts, checkpoint)
     else:
         _check_cache(settings)
+        _check_calibration(settings)
+    _check_golden(settings, checkpoint)
     if settings.baseline:
         read_baseline(settings.baseline).require_fits(checkpoint, where=settings.baseline)
     load_model(checkpoint)  # last, because it takes longest
@@ -43,6 +48,23 @@ def _check_same_model(artifacts: ArtifactSet, checkpoint: Checkpoint) -> None:
             where=artifacts.folder,
             action="Name the model the set was made from with --model.",
         )
+
+
+def _check_calibration(settings: Settings) -> None:
+    recipes = [settings.recipe(precision) for precision in settings.precisions]
+    if any(recipe and recipe.method == STATIC for recipe in recipes):
+        read_sentences(settings.calibration)
+
+
+def _check_golden(settings: Settings, checkpoint: Checkpoint) -> None:
+    if not settings.golden.is_dir() and not settings.golden_propose:
+        raise InputError(
+            what="no such folder", where=settings.golden, action="Name the folder of golden translations with --golden."
+        )
+    folder = GoldenFolder.of(settings.golden, checkpoint.model_id)
+    folder.policy()
+    if folder.exists:
+        folder.golden()
 
 
 def _check_cache(settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,60 @@ def exported() -> Callable[..., Path]:
         return cached_set(checkpoint, ExportOptions(layout, exporter), ROOT / ".artifact-cache")
 
     return find
+
+
+@pytest.fixture(scope="session")
+def calibration(tmp_path_factory) -> Path:
+    """A sound calibration file, written from a template: 200 sentences, a quarter of them over 30 words."""
+    clause = "part {0} of line {1} goes to hall {2} after check {3} at gate {0}{2}"
+    path = tmp_path_factory.mktemp("calibration") / "calibration.jsonl"
+    lines = []
+    for number in range(200):
+        count = 4 if number % 4 == 0 else 1 + number % 2
+        clauses = [clause.format(number, number % 7 + i, number * 3 % 11, i) for i in range(count)]
+        lines.append(json.dumps({"id": f"c{number}", "source": f"{' and '.join(clauses).capitalize()}."}))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def quantized(calibration) -> Callable[..., Path]:
+    """Recipe's name -> folder of the embedded model's compact set; shared, as ``exported``'s are."""
+    from exporters.cache import cached_set
+    from exporters.export import ExportOptions
+    from exporters.quantize import quantization
+    from harness.contract.recipes import find_recipe
+    from harness.reference.checkpoint import Checkpoint
+    from harness.settings import RECIPES
+
+    checkpoint = Checkpoint.open(str(EMBEDDED_MODEL))
+
+    def find(precision: str) -> Path:
+        how = quantization(find_recipe(precision, RECIPES), calibration)
+        return cached_set(checkpoint, ExportOptions("compact", "torchscript"), ROOT / ".artifact-cache", how)
+
+    return find
+
+
+@pytest.fixture
+def quantized_copy(quantized, tmp_path) -> Iterator[Callable[..., Path]]:
+    """Recipe's name -> a copy of the quantized set that the test may change; removed after the test."""
+    yield from _copies(quantized, tmp_path / "quantized")
+
+
+@pytest.fixture
+def own_recipes(tmp_path) -> Callable[[str, Callable[[dict], object]], Path]:
+    """(Name of a recipe of the project, change) -> a file with that recipe, changed, under the name ``mine``."""
+    from harness.settings import RECIPES
+
+    def write(name: str, change: Callable[[dict], object]) -> Path:
+        recipe = json.loads(RECIPES.read_text(encoding="utf-8"))["recipes"][name]
+        change(recipe)
+        path = tmp_path / "recipes.json"
+        path.write_text(json.dumps({"schema": 1, "recipes": {"mine": recipe}}), encoding="utf-8")
+        return path
+
+    return write
 
 
 @pytest.fixture

@@ -193,13 +193,15 @@ HELP = {
         ("DIR", "TEXT", "--beams", "--max-length", "--batch-size", "--truncate", "--providers"),
     ),
     "baseline": (("-m", "harness", "baseline", "--help"), ("MODEL", "--sentences", "--out", "--beams")),
+    "review": (("-m", "harness", "review", "--help"), ("MODEL", "--golden", "--proposal", "--decisions")),
     "the exporter": (
         ("-m", "exporters", "--help"),
         ("MODEL", "--layout", "--exporter", "--opset", "--target-ort", "--out", *LAYOUTS),
     ),
     "the suites": (
         ("-m", "pytest", "--help", "-p", "no:cacheprovider"),
-        ("--model", "--artifacts", "--layout", "--exporter", "--sentences", "--baseline", "--golden", "--providers",
+        ("--model", "--artifacts", "--layout", "--exporter", "--sentences", "--baseline", "--golden",
+         "--golden-propose", "--providers",
          "--max-examples", "--nightly", "--artifact-cache", "--report"),
     ),
 }  # fmt: skip

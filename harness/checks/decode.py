@@ -22,7 +22,7 @@ PYTORCH_AND_SET = ("PyTorch", "the set")
 # Settings that greedy search does not read.
 _BEAMS_ONLY = ("num_beams", "length_penalty", "early_stopping", "renormalize_logits")
 # Settings that describe the reference's library, not the model.
-_STACK = ("search_rules", "pad_removed_before_softmax")
+STACK = ("search_rules", "pad_removed_before_softmax")
 # Fewer different tokens than this over all outputs, and equal ids prove little.
 FEW_TOKENS = 10
 _SHOWN = 8
@@ -45,7 +45,7 @@ def unlike_settings(
     return [
         f"{key}: {names[0]} {mine[key]!r}, {names[1]} {theirs[key]!r}"
         for key in mine
-        if key not in (*_STACK, *ignored) and mine[key] != theirs[key]
+        if key not in (*STACK, *ignored) and mine[key] != theirs[key]
     ]
 
 
@@ -69,7 +69,7 @@ def settings_finding(model: GenerationSettings, found: GenerationSettings, *, fi
             f"the set starts decoding from id {found.decoder_start_token_id}, "
             f"the model was trained to start from {model.decoder_start_token_id}"
         )
-    settings = len(model.to_json()) - len(_STACK)
+    settings = len(model.to_json()) - len(STACK)
     return Finding(
         check="the set's generation settings equal the model's",
         verdict=Verdict.FAIL if unlike else Verdict.PASS,
@@ -448,7 +448,9 @@ def ids_finding(
     )
 
 
-def agreement_finding(check: str, rows: Sequence[Row], *, expected: int, piece: Piece) -> Finding:
+def agreement_finding(
+    check: str, rows: Sequence[Row], *, expected: int, piece: Piece, names: tuple[str, str] = PYTORCH_AND_SET
+) -> Finding:
     """Report how many rows have equal ids, where equality is not asked for: quantized sets."""
     differing = [row for row in rows if not row.same_ids]
     return Finding(
@@ -459,7 +461,7 @@ def agreement_finding(check: str, rows: Sequence[Row], *, expected: int, piece: 
         compared=len(rows),
         expected=expected,
         details=tuple(
-            f"{row.id}, step {row.parted_at}: PyTorch {ours}, the set {theirs}"
+            f"{row.id}, step {row.parted_at}: {names[0]} {ours}, {names[1]} {theirs}"
             for row in differing[:_SHOWN]
             for ours, theirs in [_tokens(row, piece)]
         ),

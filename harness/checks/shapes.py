@@ -124,6 +124,7 @@ class SideBySide:
         candidate: the artifact set.
         promise: the tensors it promises.
         check: name of the check.
+        exact: see ``Comparison``.
 
     Attributes:
         calls: the calls made.
@@ -131,9 +132,11 @@ class SideBySide:
         complaint: why the set could not be compared any further: what it said, or what it does not emit.
     """
 
-    def __init__(self, reference: Seq2Seq, candidate: Seq2Seq, promise: Promise, check: str) -> None:
+    def __init__(
+        self, reference: Seq2Seq, candidate: Seq2Seq, promise: Promise, check: str, *, exact: bool = True
+    ) -> None:
         self.reference, self.candidate, self.promise = reference, candidate, promise
-        self.comparison = Comparison(check)
+        self.comparison = Comparison(check, exact=exact)
         self.calls: list[Call] = []
         self.complaint = ""
         self._ours: DecoderState
@@ -280,9 +283,11 @@ def _difference_everywhere(
     return dataclasses.replace(found, absolute=np.inf, scaled=np.inf, index=index, problem=problem)
 
 
-def replay(reference: Seq2Seq, candidate: Seq2Seq, promise: Promise, scenario: Scenario, check: str) -> SideBySide:
+def replay(
+    reference: Seq2Seq, candidate: Seq2Seq, promise: Promise, scenario: Scenario, check: str, *, exact: bool = True
+) -> SideBySide:
     """Make a scenario's calls until the first that goes wrong."""
-    sides = SideBySide(reference, candidate, promise, check)
+    sides = SideBySide(reference, candidate, promise, check, exact=exact)
     for call in scenario:
         if not sides.make(call):
             break

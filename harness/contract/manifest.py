@@ -54,6 +54,7 @@ class Manifest:
         precision: ``fp32`` or the name of a quantization recipe, whose contents are ``quantization``.
         files: every other file of the set with its hash and size.
         versions: library versions of the export.
+        simplifier: tool that simplified the graphs after the export; empty where none did.
         known_warnings, unknown_warnings: what the exporter warned of, see ``exporters.known_warnings``.
     """
 
@@ -75,6 +76,7 @@ class Manifest:
     quantization: dict[str, Any] = field(default_factory=dict)
     known_warnings: dict[str, int] = field(default_factory=dict)
     unknown_warnings: tuple[str, ...] = ()
+    simplifier: str = ""
 
     @property
     def graphs(self) -> dict[str, GraphSpec]:
@@ -96,6 +98,7 @@ class Manifest:
                 "versions": self.versions,
                 "known_warnings": self.known_warnings,
                 "unknown_warnings": list(self.unknown_warnings),
+                "simplifier": self.simplifier,
             },
             "precision": self.precision,
             "quantization": self.quantization,
@@ -158,6 +161,7 @@ class Manifest:
             versions=dict(export["versions"]),
             known_warnings=dict(export["known_warnings"]),
             unknown_warnings=tuple(export["unknown_warnings"]),
+            simplifier=export.get("simplifier", ""),
             precision=data["precision"],
             quantization=dict(data["quantization"]),
         )

@@ -1,8 +1,9 @@
-"""Sentence files: plain text, one sentence a line, or JSON lines with ``source`` and optional ``id`` and ``tags``."""
+"""Sentence files: plain text, one sentence a line, or JSON lines with ``source`` and what else is known of it."""
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +14,22 @@ ONE_A_LINE = "Give UTF-8 text, one sentence a line, or .jsonl with a `source` in
 
 @dataclass(frozen=True)
 class Sentence:
-    """One source sentence; ``id`` is unique within its file."""
+    """One source sentence.
+
+    Attributes:
+        id: unique within its file.
+        tags: phenomena, length and the like.
+        references: reference translations; in the file a list ``references`` or one text ``reference``.
+        critical: a fault in it is never tolerated.
+        pair: id of the sentence that differs from this one in a single word that matters, a number or a negation.
+    """
 
     id: str
     source: str
     tags: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    critical: bool = False
+    pair: str | None = None
 
 
 def read_sentences(path: Path) -> list[Sentence]:
@@ -64,7 +76,24 @@ def _parse(line: str, path: Path, number: int) -> Sentence:
         raise InputError(what=f"not JSON ({error.msg})", where=f"{path}:{number}", action=ONE_A_LINE) from None
     if not isinstance(entry, dict) or not isinstance(entry.get("source"), str):
         raise InputError(what="no `source` text", where=f"{path}:{number}", action=ONE_A_LINE)
-    tags = entry.get("tags", [])
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise InputError(what="`tags` is not a list of words", where=f"{path}:{number}", action=ONE_A_LINE)
-    return Sentence(str(entry.get("id", f"line-{number}")), entry["source"], tuple(tags))
+    return Sentence(
+        str(entry.get("id", f"line-{number}")),
+        entry["source"],
+        _texts(entry, "tags", path, number),
+        _texts({"references": [entry["reference"]]} if "reference" in entry else entry, "references", path, number),
+        entry.get("critical") is True,
+        str(entry["pair"]) if entry.get("pair") else None,
+    )
+
+
+def _texts(entry: dict, key: str, path: Path, number: int) -> tuple[str, ...]:
+    texts = entry.get(key, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError(what=f"`{key}` is not a list of texts", where=f"{path}:{number}", action=ONE_A_LINE)
+    return tuple(texts)
+
+
+def normalised(text: str) -> str:
+    """A text without case, width, punctuation and spacing: two that agree here are the same sentence."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join("".join(letter if letter.isalnum() else " " for letter in folded).split())

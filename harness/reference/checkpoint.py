@@ -15,6 +15,7 @@ from harness.contract.errors import InputError
 from harness.contract.layouts import ModelDims
 from harness.contract.manifest import read_json, sha256_of
 from harness.contract.model_config import dims_of
+from harness.runtime.tokenizer import files as tokenizer_files
 from harness.runtime.tokenizer import load_tokenizer
 
 SAFETENSORS = "model.safetensors"
@@ -88,6 +89,14 @@ class Checkpoint:
         digest = hashlib.sha256()
         for path in self.weight_files:
             digest.update(bytes.fromhex(sha256_of(path)))
+        return digest.hexdigest()
+
+    @cached_property
+    def tokenizer_sha256(self) -> str:
+        """Hash over the tokenizer's files in name order."""
+        digest = hashlib.sha256()
+        for name in sorted(tokenizer_files(self.folder)):
+            digest.update(f"{name}:{sha256_of(self.folder / name)};".encode())
         return digest.hexdigest()
 
     @cached_property

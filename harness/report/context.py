@@ -74,7 +74,8 @@ def _model_lines(settings: Settings) -> dict[str, str]:
     if settings.artifacts:
         lines["artifacts"] = str(settings.artifacts)
     else:
-        lines["subjects"] = f"{', '.join(settings.layouts)} by {', '.join(settings.exporters)}"
+        made = f"{', '.join(settings.layouts)} by {', '.join(settings.exporters)}"
+        lines["subjects"] = f"{made} at {', '.join(settings.precisions)}"
     return lines
 
 

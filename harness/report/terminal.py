@@ -8,7 +8,7 @@ from io import StringIO
 from rich.console import Console
 from rich.table import Table
 
-from harness.contract.finding import Verdict
+from harness.contract.finding import RunVerdict, Verdict
 from harness.report.ledger import Entry, Ledger
 
 _WORST_FIRST = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.WARN, Verdict.KNOWN, Verdict.PASS, Verdict.NOT_APPLICABLE)
@@ -56,6 +56,17 @@ def _worst_figure(entries: Iterable[Entry]) -> str:
             if share > worst:
                 worst, text = share, f"{float(measured):.1e}"
     return text
+
+
+def precision_lines(ledger: Ledger) -> list[str]:
+    """One line per precision: its verdict, why, and what it does not cover."""
+    lines = []
+    uncovered = f"; not covered: {', '.join(ledger.uncovered)}" if ledger.uncovered else ""
+    for precision in ledger.precisions:
+        verdict, reasons = ledger.verdict(precision)
+        why = f"{reasons[0]}; first: {ledger.failures(precision)[0]}" if verdict is RunVerdict.HOLD else reasons[0]
+        lines.append(f"{precision}: {verdict.value}: {why}{uncovered}")
+    return lines
 
 
 def first_causes(ledger: Ledger) -> list[str]:

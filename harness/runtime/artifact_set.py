@@ -11,10 +11,19 @@ from harness.contract.generation import GenerationSettings
 from harness.contract.layouts import DECODER, DECODER_INIT, DECODER_STEP, ENCODER, LAYOUTS, ModelDims, file_of
 from harness.contract.manifest import MANIFEST, Manifest, read_object
 from harness.contract.model_config import dims_of, settings_of
+from harness.contract.recipes import FLOAT32
 from harness.runtime.naming import DECODER_MERGED, FILE_NAMES
 from harness.runtime.onnx_file import inspect
 
 MERGED = "merged"
+QUANTIZED = "quantized"
+# Any of these in a graph means that some of its numbers are integers of few bits.
+QUANTIZED_OPERATORS = frozenset(
+    {
+        "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearMatMul", "QGemm",
+        "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulNBits", "GatherBlockQuantized", "QAttention",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,7 @@ class ArtifactSet:
         dims, generation: from the manifest, or from the ``config.json`` of the set or of the model under test.
         manifest: None for a set made elsewhere.
         others: ``.onnx`` files in the folder that belong to no role.
+        operators: operators of all its graphs.
     """
 
     folder: Path
@@ -37,6 +47,19 @@ class ArtifactSet:
     generation: GenerationSettings
     manifest: Manifest | None = None
     others: tuple[Path, ...] = field(default=())
+    operators: frozenset[str] = frozenset()
+
+    @property
+    def precision(self) -> str:
+        """``fp32`` or the recipe's name, by the manifest; without one, ``quantized`` where the nodes say so."""
+        if self.manifest:
+            return self.manifest.precision
+        return QUANTIZED if self.operators & QUANTIZED_OPERATORS else FLOAT32
+
+    @property
+    def quantized(self) -> bool:
+        """Whether equality with PyTorch is not asked of the set."""
+        return self.precision != FLOAT32
 
     @property
     def name(self) -> str:
@@ -71,7 +94,7 @@ def open_set(folder: Path | str) -> ArtifactSet:
 
 def _own_set(folder: Path) -> ArtifactSet:
     manifest = Manifest.read(folder)
-    files = {}
+    files, operators = {}, set()
     for role in LAYOUTS[manifest.layout].roles:
         path = folder / file_of(role)
         if not path.is_file() or path.name not in manifest.files:
@@ -80,10 +103,12 @@ def _own_set(folder: Path) -> ArtifactSet:
                 where=folder,
                 action="Export the set again with `python -m exporters`.",
             )
-        inspect(path)
+        operators |= inspect(path).operators
         files[role] = path
     others = tuple(path for path in sorted(folder.glob("*.onnx")) if path not in files.values())
-    return ArtifactSet(folder, manifest.layout, files, manifest.dims, manifest.generation, manifest, others)
+    return ArtifactSet(
+        folder, manifest.layout, files, manifest.dims, manifest.generation, manifest, others, frozenset(operators)
+    )
 
 
 def _foreign_sets(
@@ -91,8 +116,7 @@ def _foreign_sets(
 ) -> list[ArtifactSet]:
     present = _files_by_role(folder)
     layouts = _layouts_of(present, folder)
-    for path in present.values():
-        inspect(path)
+    operators = {path: inspect(path).operators for path in present.values()}
     own_config = folder / "config.json"
     if own_config.is_file():
         config = read_object(own_config, action="Copy the model's config.json again.")
@@ -106,7 +130,13 @@ def _foreign_sets(
     dims = dims_of(config, where=own_config)
     used = {path for files in layouts.values() for path in files.values()}
     others = tuple(path for path in sorted(folder.glob("*.onnx")) if path not in used)
-    return [ArtifactSet(folder, layout, files, dims, generation, None, others) for layout, files in layouts.items()]
+    return [
+        ArtifactSet(
+            folder, layout, files, dims, generation, None, others,
+            frozenset().union(*(operators[path] for path in files.values())),
+        )
+        for layout, files in layouts.items()
+    ]  # fmt: skip
 
 
 def _files_by_role(folder: Path) -> dict[str, Path]:

@@ -16,7 +16,7 @@ from harness.contract.errors import InputError
 COPY_AGAIN = "Copy or export the file again."
 _MODEL_IR, _MODEL_GRAPH = 1, 7
 _GRAPH_NODE, _GRAPH_INITIALIZER = 1, 5
-_NODE_ATTRIBUTE = 5
+_NODE_OPERATOR, _NODE_ATTRIBUTE = 4, 5
 _ATTRIBUTE_TENSOR, _ATTRIBUTE_GRAPH = 5, 6
 _TENSOR_EXTERNAL = 13
 _ENTRY_KEY, _ENTRY_VALUE = 1, 2
@@ -29,10 +29,12 @@ class OnnxFile:
     Attributes:
         ir_version: as stored.
         external: locations of external data, as stored, and the bytes that must exist there.
+        operators: operators of all nodes, those in branches included.
     """
 
     ir_version: int
     external: dict[str, int]
+    operators: frozenset[str] = frozenset()
 
 
 def inspect(path: Path) -> OnnxFile:
@@ -74,26 +76,27 @@ def _check_external(path: Path, location: str, size: int) -> None:
 
 
 def _model(data: mmap.mmap) -> OnnxFile:
-    ir_version, external, graphs = 0, {}, 0
+    ir_version, external, operators, graphs = 0, {}, set(), 0
     for number, value in _fields(data, 0, len(data)):
         if number == _MODEL_IR and isinstance(value, int):
             ir_version = value
         elif number == _MODEL_GRAPH and isinstance(value, slice):
             graphs += 1
-            _graph(data, value, external)
+            _graph(data, value, external, operators)
     if not ir_version or graphs != 1:
         raise ValueError("no graph inside")
-    return OnnxFile(ir_version, external)
+    return OnnxFile(ir_version, external, frozenset(operators))
 
 
-def _graph(data: mmap.mmap, where: slice, external: dict[str, int]) -> None:
+def _graph(data: mmap.mmap, where: slice, external: dict[str, int], operators: set[str]) -> None:
     for number, value in _fields(data, where.start, where.stop):
         if number == _GRAPH_INITIALIZER:
             _tensor(data, value, external)
         elif number == _GRAPH_NODE:
+            operators.update(str(data[name], "utf-8", "replace") for name in _children(data, value, _NODE_OPERATOR))
             for attribute in _children(data, value, _NODE_ATTRIBUTE):
                 for inner in _children(data, attribute, _ATTRIBUTE_GRAPH):
-                    _graph(data, inner, external)
+                    _graph(data, inner, external, operators)
                 for inner in _children(data, attribute, _ATTRIBUTE_TENSOR):
                     _tensor(data, inner, external)
 

@@ -71,7 +71,9 @@ def test_a_short_limit_ends_the_output_as_generate_does(
 
 
 @pytest.mark.parametrize("settings_name", list(MAIN))
-def test_a_sentence_decodes_alone_as_in_a_batch(subject, settings_name, candidate, reference, desk, sources, judge):
+def test_a_sentence_decodes_alone_as_in_a_batch(
+    subject, settings_name, candidate, exact, reference, desk, sources, judge
+):
     """Rows of a batch end at different steps; none may notice (fault D07)."""
     settings = reference.settings.replace(**MAIN[settings_name])
     check = f"a sentence decodes alone as in a batch, {settings_name}"
@@ -84,7 +86,7 @@ def test_a_sentence_decodes_alone_as_in_a_batch(subject, settings_name, candidat
         return
     rows = [Row(source.id, one, among) for source, one, among in zip(chosen, alone, together)]
     judge(
-        desk.ids(check, rows, chosen, candidate, settings, names=("alone", "in a batch")),
+        desk.ids(check, rows, chosen, candidate, settings, names=("alone", "in a batch"), exact=exact),
         spread_finding([together[start : start + BATCH_SIZE] for start in range(0, len(together), BATCH_SIZE)]),
     )
 

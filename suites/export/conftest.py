@@ -12,6 +12,8 @@ import pytest
 
 from fixtures.models import Reference
 from fixtures.sentences import SHORT
+from harness.checks.graph.quantization import judge_weights
+from harness.checks.graph.quantized import uses
 from harness.checks.graph.weights import Weight, stored_weights
 from harness.checks.numeric import noise_floor
 from harness.contract.layouts import ENCODER_OUTPUT, INPUT_IDS, LOGITS
@@ -90,6 +92,22 @@ def parameters(reference: Reference) -> list[Weight]:
 def weights(graphs: list[GraphFile]) -> list[Weight]:
     """Every constant tensor of the subject's files."""
     return [weight for graph in graphs for weight in stored_weights(graph.file, graph.model, graph.path.parent)]
+
+
+@pytest.fixture(scope="session")
+def quantized_parameters(artifacts: ArtifactSet, graphs: list[GraphFile], reference: Reference) -> dict:
+    """(file, tensor) -> the parameter whose integers or scales the tensor holds; empty for a float32 set."""
+    if not artifacts.quantized:
+        return {}
+    state = reference.model.model.state_dict()
+    matrices = {name: tensor.detach().float().numpy() for name, tensor in state.items() if tensor.ndim == 2}
+    found = {}
+    for graph in graphs:
+        for judged in judge_weights(uses(graph.file, graph.model, graph.path.parent, graph.ids), matrices):
+            if judged.parameter:
+                found[graph.file, judged.use.stored] = judged.parameter
+                found[graph.file, f"{judged.weight.name}_scale"] = judged.parameter
+    return found
 
 
 @pytest.fixture(scope="session")

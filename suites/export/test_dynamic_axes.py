@@ -60,6 +60,8 @@ def test_two_tracing_sizes_give_one_structure(subject, checkpoint, settings, art
     """Exported again at other sizes, every node, edge and constant must be the same."""
     if subject.folder is not None:
         not_applicable("this run did not export the set")
+    if artifacts.quantized:
+        not_applicable("asked of the float32 set that it is made from")
     from exporters.cache import cached_set
     from exporters.export import ExportOptions
     from harness.runtime.artifact_set import open_set

@@ -41,13 +41,14 @@ def test_the_tracer_warned_of_nothing_unknown(subject, artifacts, judge):
     judge(tracer_was_silent(artifacts.manifest.unknown_warnings))
 
 
-def test_a_second_export_is_byte_identical(subject, checkpoint, artifacts, judge, tmp_path):
+def test_a_second_export_is_byte_identical(subject, settings, checkpoint, artifacts, judge, tmp_path):
     """Made in a process of its own, so that neither counters nor hash seeds are shared."""
     if subject.folder is not None:
         not_applicable("this run did not export the set")
     again = tmp_path / "again"
     command = [sys.executable, "-m", "exporters", str(checkpoint.folder.resolve()), "--out", str(again)]
-    command += ["--layout", subject.layout, "--exporter", subject.exporter]
+    command += ["--layout", subject.layout, "--exporter", subject.exporter, "--precision", subject.precision]
+    command += ["--recipes", str(settings.recipes.resolve()), "--calibration", str(settings.calibration.resolve())]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
     judge(same_files(artifacts.folder, again, [path.name for path in artifacts.files.values()]))

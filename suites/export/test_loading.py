@@ -39,7 +39,7 @@ def at_level(artifacts, settings, observe) -> Callable:
 
 
 @pytest.mark.parametrize("level", OPTIMISATION_LEVELS)
-def test_every_optimisation_level_loads_and_gives_the_same(subject, level, at_level, noise, judge):
+def test_every_optimisation_level_loads_and_gives_the_same(subject, level, at_level, exact, noise, judge):
     """Every level against no optimisation at all; that one against itself, which asks for finite values only."""
     check = f"optimisation level {level} loads and gives what level {UNOPTIMISED} gives"
     found = at_level(level)
@@ -49,7 +49,7 @@ def test_every_optimisation_level_loads_and_gives_the_same(subject, level, at_le
     plain = at_level(UNOPTIMISED)
     if isinstance(plain, InputError):
         blocked(f"level {UNOPTIMISED} is refused: {plain}")
-    comparison = Comparison(check, noise=noise)
+    comparison = Comparison(check, noise=noise, exact=exact)
     for place in plain:
         comparison.add_all(place, plain[place], found[place])
     cause = "values are not finite" if level == UNOPTIMISED else f"optimisation level {level} changes values"

@@ -12,14 +12,15 @@ from harness.contract.layouts import LAYOUTS
 from harness.plugin import not_applicable
 
 
-def test_every_weight_is_stored_once(subject, artifacts, weights, parameters, judge):
+def test_every_weight_is_stored_once(subject, artifacts, weights, parameters, quantized_parameters, judge):
     # Optimum's merged decoder is the one decoder file of its set, so the allowance is that of `single`.
     layout = LAYOUTS.get(artifacts.layout, LAYOUTS["single"])
-    judge(stored_once(weights, parameters, layout.copies, made_here=artifacts.manifest is not None))
+    made_here = artifacts.manifest is not None
+    judge(stored_once(weights, parameters, layout.copies, made_here=made_here, quantized=quantized_parameters))
 
 
 def test_every_weight_of_pytorch_is_in_the_set(subject, artifacts, graphs, weights, parameters, judge):
-    if artifacts.manifest and artifacts.manifest.precision != "fp32":
+    if artifacts.quantized:
         not_applicable("quantized weights do not keep their bytes")
     roles = {graph.file: graph.role for graph in graphs}
     judge(*holds_every_parameter(weights, parameters, roles, made_here=artifacts.manifest is not None))

@@ -13,14 +13,14 @@ LENGTHS = ("short", "medium", "long")
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_every_tensor_of_every_step_equals_pytorch(
-    subject, length, reference, candidate, batch_of, noise_of, diagnosis_of, judge
+    subject, length, reference, candidate, exact, batch_of, noise_of, diagnosis_of, judge
 ):
     """Both sides are forced through the same tokens, one by one, each on its own cache."""
     batch, noise = batch_of(length), noise_of(length)
-    hidden = Comparison(f"encoder output equals PyTorch, {length} sentences", noise=noise)
-    cross = Comparison(f"cross-attention K/V equal PyTorch, {length} sentences", noise=noise)
-    logits = Comparison(f"logits of every step equal PyTorch, {length} sentences", noise=noise)
-    cache = Comparison(f"self-attention K/V of every step equal PyTorch, {length} sentences", noise=noise)
+    hidden = Comparison(f"encoder output equals PyTorch, {length} sentences", noise=noise, exact=exact)
+    cross = Comparison(f"cross-attention K/V equal PyTorch, {length} sentences", noise=noise, exact=exact)
+    logits = Comparison(f"logits of every step equal PyTorch, {length} sentences", noise=noise, exact=exact)
+    cache = Comparison(f"self-attention K/V of every step equal PyTorch, {length} sentences", noise=noise, exact=exact)
     real = batch.attention_mask.astype(bool)
 
     ours, theirs = (model.encode(batch.input_ids, batch.attention_mask) for model in (reference.model, candidate))
@@ -46,10 +46,10 @@ def test_every_tensor_of_every_step_equals_pytorch(
     judge(*(c.finding(cause=why.cause, action=why.action) if why else c.finding() for c in comparisons))
 
 
-def test_cached_decoding_equals_uncached(subject, candidate, batch_of, noise_of, diagnosis_of, judge):
+def test_cached_decoding_equals_uncached(subject, candidate, exact, batch_of, noise_of, diagnosis_of, judge):
     """Token by token on the cache, and the whole prefix at once, must give the same logits and the same cache."""
     batch = batch_of("medium")
-    comparison = Comparison("cached decoding equals uncached", noise=noise_of("medium"))
+    comparison = Comparison("cached decoding equals uncached", noise=noise_of("medium"), exact=exact)
     encoder = candidate.encode(batch.input_ids, batch.attention_mask)
     whole, whole_state = candidate.step(candidate.start(encoder), batch.target_ids)
     state = candidate.start(encoder)
@@ -61,7 +61,9 @@ def test_cached_decoding_equals_uncached(subject, candidate, batch_of, noise_of,
     judge(comparison.finding(cause=why.cause, action=why.action) if why else comparison.finding())
 
 
-def test_layouts_and_exporters_equal_each_other(subject, settings, candidate, candidate_of, batch_of, noise_of, judge):
+def test_layouts_and_exporters_equal_each_other(
+    subject, settings, candidate, exact, candidate_of, batch_of, noise_of, judge
+):
     """Every set gives the logits of the run's first set."""
     from harness.plugin import not_applicable
 
@@ -69,7 +71,7 @@ def test_layouts_and_exporters_equal_each_other(subject, settings, candidate, ca
     if subject == first:
         not_applicable("this is the set that the others are compared with")
     batch = batch_of("medium")
-    comparison = Comparison(f"logits equal those of {first.id}", noise=noise_of("medium"))
+    comparison = Comparison(f"logits equal those of {first.id}", noise=noise_of("medium"), exact=exact)
     sides = []
     for model in (candidate_of(first), candidate):
         state = model.start(model.encode(batch.input_ids, batch.attention_mask))

@@ -38,13 +38,13 @@ def _compare_row(comparison: Comparison, name: str, alone, row: int, together, r
 
 @pytest.mark.parametrize("padding", PADDING)
 def test_right_padding_changes_nothing(
-    subject, padding, candidate, checkpoint, reference, batch_of, noise_of, diagnosis_of, judge
+    subject, padding, candidate, exact, checkpoint, reference, batch_of, noise_of, diagnosis_of, judge
 ):
     """One sentence, with and without padding behind it."""
     alone = batch_of("medium").row(0)
     room = checkpoint.dims.max_source_positions - alone.input_ids.shape[1]
     amount = room if padding.startswith("to") else int(padding)
-    comparison = Comparison(f"{amount} padding tokens change nothing", noise=noise_of("medium"))
+    comparison = Comparison(f"{amount} padding tokens change nothing", noise=noise_of("medium"), exact=exact)
     padded = alone.padded(amount, reference.settings.pad_token_id)
     _compare_row(
         comparison, alone.ids[0], _observe(candidate, alone), 0, _observe(candidate, padded), alone.input_ids.shape[1]
@@ -53,9 +53,9 @@ def test_right_padding_changes_nothing(
     judge(comparison.finding(cause=why.cause, action=why.action) if why else comparison.finding())
 
 
-def test_batch_neighbours_change_nothing(subject, candidate, batch_of, noise_of, diagnosis_of, judge):
+def test_batch_neighbours_change_nothing(subject, candidate, exact, batch_of, noise_of, diagnosis_of, judge):
     """Every sentence of a batch of unlike lengths, alone and among the others."""
-    comparison = Comparison("neighbours in the batch change nothing", noise=noise_of("medium"))
+    comparison = Comparison("neighbours in the batch change nothing", noise=noise_of("medium"), exact=exact)
     batch = batch_of("medium")
     together = _observe(candidate, batch)
     for row, name in enumerate(batch.ids):
@@ -66,7 +66,7 @@ def test_batch_neighbours_change_nothing(subject, candidate, batch_of, noise_of,
 
 
 def test_a_fully_padded_row_is_finite_and_disturbs_nobody(
-    subject, candidate, reference, batch_of, noise_of, diagnosis_of, judge
+    subject, candidate, exact, reference, batch_of, noise_of, diagnosis_of, judge
 ):
     """A row without a single real token, as a batching server may send, among sound rows."""
     batch = batch_of("short")
@@ -74,7 +74,7 @@ def test_a_fully_padded_row_is_finite_and_disturbs_nobody(
     mask[-1] = 0
     blank = type(batch)(batch.ids, batch.input_ids, mask, batch.target_ids)
     ours, theirs = _observe(reference.model, blank), _observe(candidate, blank)
-    comparison = Comparison("a batch with a fully padded row equals PyTorch", noise=noise_of("short"))
+    comparison = Comparison("a batch with a fully padded row equals PyTorch", noise=noise_of("short"), exact=exact)
     real = mask.astype(bool)
     for place, tensors in ours.items():
         comparison.expected += len(tensors)

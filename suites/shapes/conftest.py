@@ -91,6 +91,11 @@ class Explorer:
     undecided: list[SideBySide] = field(default_factory=list)
     failed: SideBySide | None = None
 
+    @property
+    def exact(self) -> bool:
+        """Whether differences are held against the limit; a quantized set has to run and to stay finite."""
+        return not self.candidate.artifacts.quantized
+
     @cached_property
     def promise(self) -> Promise:
         """The tensors that have to be compared."""
@@ -99,7 +104,7 @@ class Explorer:
 
     def begin(self) -> SideBySide:
         """A scenario that is made up as it goes; ``finish`` takes it when it is over or went wrong."""
-        return SideBySide(self.reference, self.candidate, self.promise, self.check)
+        return SideBySide(self.reference, self.candidate, self.promise, self.check, exact=self.exact)
 
     def finish(self, sides: SideBySide) -> None:
         """Keep what one scenario measured.
@@ -123,7 +128,7 @@ class Explorer:
         self.finish(self._replay(scenario))
 
     def _replay(self, scenario: Scenario) -> SideBySide:
-        return replay(self.reference, self.candidate, self.promise, scenario, self.check)
+        return replay(self.reference, self.candidate, self.promise, scenario, self.check, exact=self.exact)
 
     def profile(self, share: int = 1) -> hypothesis.settings:
         """The same examples in every run, or with ``--nightly`` new ones and a database of those that failed.
@@ -168,12 +173,12 @@ class Explorer:
         return self._success()
 
     def _success(self) -> Finding:
-        total = Comparison(self.check)
+        total = Comparison(self.check, exact=self.exact)
         for sides in self.passed + self.undecided:
             total.expected += sides.comparison.expected
             total.differences += sides.comparison.differences
         worst = max(self.passed + self.undecided, key=lambda sides: sides.worst)
-        if worst.worst > WARN_ABOVE:
+        if self.exact and worst.worst > WARN_ABOVE:
             total.noise = self._noise(worst)
         most = max(worst.comparison.differences, key=lambda found: found.scaled)
         seen = f"{len(self.passed) + len(self.undecided)} examples, the largest difference at {most.text()}"

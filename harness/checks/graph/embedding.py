@@ -30,13 +30,23 @@ def lookups(model: ModelProto, ids: str) -> list[Lookup]:
     found = []
     for scope in main_scope(model).scopes():
         for node in scope.nodes:
-            stored = node.op_type == "Gather" and scope.constant(node.input[0]) is not None
-            if stored and _origin(scope, node.input[1]) == ids:
-                found.append(Lookup(scope, node, node.input[0]))
+            if node.op_type == "Gather" and origin(scope, node.input[1]) == ids:
+                table = _stored_table(scope, node.input[0])
+                # Scales that are looked up beside the rows of a quantized table are no table.
+                if table and len(scope.constant(table).dims) == 2:
+                    found.append(Lookup(scope, node, table))
     return found
 
 
-def _origin(scope: Scope, name: str) -> str:
+def _stored_table(scope: Scope, name: str) -> str:
+    """The initializer that a lookup reads, directly or dequantized as a whole; empty for a value that is computed."""
+    node = scope.producer(name)
+    if node is not None and node.op_type == "DequantizeLinear":
+        name = node.input[0]
+    return name if scope.constant(name) is not None else ""
+
+
+def origin(scope: Scope, name: str) -> str:
     """The value that a chain of nodes passes on unchanged."""
     while (node := scope.producer(name)) is not None and node.op_type in UNCHANGED:
         name = node.input[0]
@@ -90,9 +100,10 @@ def pad_row_is_zero(
 
 
 def _zero_point(lookup: Lookup) -> float:
-    """Zero point of a quantized table, 0 for a float one; dequantized on the far side of the lookup."""
+    """Zero point of a quantized table, 0 for a float one; dequantized on either side of the lookup."""
+    values = (lookup.table, *lookup.node.output)
     for node in lookup.scope.nodes:
-        if node.op_type == "DequantizeLinear" and node.input[0] in lookup.node.output and len(node.input) > 2:
+        if node.op_type == "DequantizeLinear" and node.input[0] in values and len(node.input) > 2:
             return float(numpy_helper.to_array(lookup.scope.constant(node.input[2])).reshape(-1)[0])
     return 0.0
 
@@ -140,11 +151,13 @@ def _factor(scope: Scope, node: NodeProto, value: str, folder: Path) -> tuple[fl
     """Factor and output of a node that only scales a value or passes it on."""
     if value not in node.input:
         return None
-    if node.op_type in UNCHANGED | {"DequantizeLinear"} and node.input[0] == value:
+    if node.op_type in UNCHANGED | {"QuantizeLinear", "DequantizeLinear"} and node.input[0] == value:
         return 1.0, node.output[0]
     if node.op_type not in ("Mul", "Div") or (node.op_type == "Div" and node.input[0] != value):
         return None
     other = node.input[1] if node.input[0] == value else node.input[0]
+    if node.op_type == "Mul" and row_scale_of(scope, other):  # a quantized row turned into float: no scaling
+        return 1.0, node.output[0]
     tensor = scope.constant(other)
     if tensor is None:
         return None
@@ -153,3 +166,9 @@ def _factor(scope: Scope, node: NodeProto, value: str, folder: Path) -> tuple[fl
         return None
     factor = float(array.reshape(-1)[0])
     return (1.0 / factor if node.op_type == "Div" else factor), node.output[0]
+
+
+def row_scale_of(scope: Scope, name: str) -> str:
+    """The stored scales that a value was looked up in, as a quantized row's own is; empty where it is no such value."""
+    node = scope.producer(origin(scope, name))
+    return node.input[0] if node is not None and node.op_type == "Gather" and scope.constant(node.input[0]) else ""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
@@ -145,7 +146,12 @@ class _Copies:
 
 
 def stored_once(
-    stored: Iterable[Weight], parameters: Iterable[Weight], copies: Mapping[str, int], *, made_here: bool
+    stored: Iterable[Weight],
+    parameters: Iterable[Weight],
+    copies: Mapping[str, int],
+    *,
+    made_here: bool,
+    quantized: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> Finding:
     """Require that no file holds a weight twice and no more files hold it than the layout allows (fault F01).
 
@@ -156,6 +162,7 @@ def stored_once(
         parameters: those of the PyTorch model.
         copies: kind -> files that may hold such a weight; see ``Layout.copies``.
         made_here: the project's exporters never fold the embedding's transpose; for other sets it is a warning.
+        quantized: (file, name) of a tensor -> the parameter whose integers or scales it holds.
     """
     owners: dict[str, list[str]] = {}
     for parameter in parameters:
@@ -166,7 +173,7 @@ def stored_once(
             groups.setdefault(weight.key, []).append(weight)
     repeated = []
     for key, group in groups.items():
-        kind = kind_of(owners.get(key, ()))
+        kind = kind_of(owners.get(key) or _names_of(group, quantized))
         found = _Copies(kind, tuple(group), copies.get(kind, 1))
         if found.wasted:
             repeated.append(found)
@@ -188,6 +195,12 @@ def stored_once(
         action="Export without constant folding and share equal initializers; simplifiers may have to be left out.",
         details=tuple(found.text() for found in repeated[:12]),
     )
+
+
+def _names_of(group: Iterable[Weight], quantized: Mapping[tuple[str, str], str]) -> list[str]:
+    """Parameters behind a quantized tensor; its own names where those are not known, as of a table of positions."""
+    known = [quantized[place] for weight in group if (place := (weight.file, weight.name)) in quantized]
+    return known or ([weight.name for weight in group] if quantized else [])
 
 
 def _cause_of_copies(found: _Copies) -> str:

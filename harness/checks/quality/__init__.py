@@ -1,0 +1,1 @@
+"""What a conversion did to the sentences: phenomena in columns, token flips, corpus scores."""

@@ -1,0 +1,1 @@
+"""Golden translations on disk: reading, checking, proposing, reviewing. What they say of a candidate is a check."""
