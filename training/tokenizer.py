@@ -10,7 +10,12 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 VOCABULARY = 8000
 END, UNKNOWN = 0, 1
+_SPECIAL = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
 _CONFIG = {
+    "added_tokens_decoder": {
+        str(index): {"content": piece, **_SPECIAL}
+        for index, piece in ((END, "</s>"), (UNKNOWN, "<unk>"), (VOCABULARY - 1, "<pad>"))
+    },
     "clean_up_tokenization_spaces": False,
     "eos_token": "</s>",
     "model_max_length": 512,
