@@ -109,10 +109,14 @@ class Settings:
 
     @property
     def quality_sentences(self) -> tuple[Path, ...]:
-        """Sentence files of suites/quality, those that people read first: ``--sentences`` or the project's own."""
-        if self.sentences == CORE_SENTENCES:
-            return (QUALITY_SENTENCES, GRAMMAR_SENTENCES)
-        return (self.sentences,)
+        """Sentence files of suites/quality, those that people read first: ``--sentences`` or the project's own.
+
+        Corpus scores of a quantized set need about 2,000 sentences; a float32 set, whose ids equal PyTorch's, does not.
+        """
+        if self.sentences != CORE_SENTENCES:
+            return (self.sentences,)
+        quantized = any(subject.precision != FLOAT32 for subject in self.subjects())
+        return (QUALITY_SENTENCES, GRAMMAR_SENTENCES) if quantized else (QUALITY_SENTENCES,)
 
     def subjects(self) -> list[Subject]:
         """What the suites are parametrized over."""
