@@ -133,6 +133,8 @@ def clock_time(rng: Random) -> Pair:
         return f"{hour} o'clock", f"{hour}点"
     afternoon = rng.random() < 0.5
     half, chinese = ("p.m.", "下午") if afternoon else ("a.m.", "上午")
+    if hour == 12:
+        chinese = "中午" if afternoon else "凌晨"
     if rng.random() < 0.3:
         half = half.replace(".", "")
     if minute == 0 or rng.random() < 0.2:

@@ -14,6 +14,8 @@ from harness.checks.phenomena.verdict import Slot, Verdict
 # eight words or more lies outside.
 _FEWEST, _MOST = 0.55, 6.0
 _WORDS = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?|\d[\d.,:]*")
+# A word that is no code, address or figure.
+_TRANSLATABLE = re.compile(r"(?<![\w./@:-])[A-Za-z]?[a-z]{2,}(?![\w/@:-]|\.\w)")
 _MEANING = re.compile(r"\w")
 _HAN = re.compile("[\u3400-\u9fff]")
 _TARGET = re.compile("[\u3400-\u9fff]|[A-Za-z]+|\\d[\\d.,:]*")
@@ -25,7 +27,7 @@ _ENGLISH_END = re.compile(r"(?<=[.!?])[\"”')\]]*\s+(?=[\"“'(\[]?[A-Z0-9])|\n
 _CHINESE_END = re.compile(r"(?<=[。！？!?；;])[”\"』」）)]*\s*|(?<=\.)\s+|\n+|…+")
 _CLAUSE_END = re.compile("[，。！？!?；;：:、,.\n…—-]+")
 _LOOP = re.compile(r"(?P<unit>[^\s\d.,\-_=*#~!！?？。，…·]{2,20}?)[，、,\s]?(?:(?P=unit)[，、,\s]?){2,}")
-_SIGN_LOOP = re.compile(r"([\u3400-\u9fffA-Za-z])\1{4,}")
+_SIGN_LOOP = re.compile(r"([\u3400-\u9fffA-Za-z])(?:[，、,\s]?\1){4,}")
 _ECHO = re.compile(r"(?P<unit>[\u3400-\u9fff\w][^\n]{4,60}?)[，,、；;。.！!\s]*(?P=unit)")
 _SOURCE_REPEATS = re.compile(r"\b(\w+)\b\W+\1\b|(.{6,}).{0,3}\2", re.IGNORECASE)
 _FUNCTION_WORD = re.compile(
@@ -40,10 +42,17 @@ def check_completeness(source: str, translation: str) -> Verdict:
     if not _MEANING.search(source):
         invented = bool(_MEANING.search(translation)) and translation.strip() != source.strip()
         slots = [Slot("", translation, "text for a source without any")] if invented else []
-        return Verdict.of(slots, applies=True)
+        return Verdict.of(slots, applies=False)
+    if source.strip() == translation.strip() and not _TRANSLATABLE.search(source):
+        return Verdict.of((), applies=False)
     if not _MEANING.search(translation):
         return Verdict.of([Slot(source, None, "the translation is empty")], applies=True)
-    slots = [*_copied(source, translation)] or [*_repeated(source, translation)] or [*_lengths(source, translation)]
+    slots = (
+        [*_broken_off(source, translation)]
+        or [*_copied(source, translation)]
+        or [*_repeated(source, translation)]
+        or [*_lengths(source, translation)]
+    )
     return Verdict.of(slots, applies=True)
 
 
@@ -56,6 +65,24 @@ def sentences(text: str) -> list[str]:
 def chinese_sentences(text: str) -> list[str]:
     """Sentences of a Chinese text."""
     return [part for part in _CHINESE_END.split(text) if _MEANING.search(part)]
+
+
+_OPEN_END = re.compile("[、，,：:(（“「]\\s*$")
+
+
+def _broken_off(source: str, translation: str) -> Iterator[Slot]:
+    """Find an output that ends in the middle of a list, a sentence left in English, and a greeting that goes on."""
+    if _OPEN_END.search(translation) and not re.search(r"[,:(“\"]\s*$", source):
+        yield Slot(source, translation[-12:], "the translation breaks off")
+        return
+    for sentence in sentences(source):
+        if len(re.findall(r"\b[a-z]+\b", sentence)) and len(sentence.split()) > 1 and _HAN.search(translation):
+            if sentence.strip() in translation and len(sentences(source)) > 1:
+                yield Slot(sentence, sentence, "not translated")
+                return
+    words, signs = len(_WORDS.findall(source)), len(_HAN.findall(translation))
+    if words < 4 and signs > 6 * words + 12:
+        yield Slot(source, translation, f"{signs} signs for {words} words: something was added")
 
 
 def _copied(source: str, translation: str) -> Iterator[Slot]:

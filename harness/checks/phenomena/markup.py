@@ -22,15 +22,16 @@ _TOKEN = re.compile(
             r"[hlzjtqL])?[sdifuxXgGeEcpaAo@](?![A-Za-z])"
             r"|(?<![\d%])%(?:\d+\$)?l?[sdiu](?![A-Za-z]{2})|%\d{1,2}(?![\d%.])|%%)",
             r"(?P<tag></?[A-Za-z][A-Za-z0-9:-]*(?:\s[^<>]*?)?/?>|<!--.*?-->)",
-            r"(?P<entity>&(?:#\d+|#x[0-9A-Fa-f]+|lt|gt|quot|apos|copy|reg|trade|deg|times|hellip|mdash|ndash);)",
-            r"(?P<variable>(?<![\w$])\$[A-Za-z_]{2}\w*|%[A-Z][A-Z_0-9]+%|__[A-Za-z0-9_]+?__|@@\w+@@|\[\[\w+\]\])",
+            r"(?P<entity>&(?:#\d+|#x[0-9A-Fa-f]+|lt|gt|quot|apos|copy|reg|trade|deg|times|amp|nbsp|hellip|mdash|ndash);)",
+            r"(?P<variable>(?<![A-Za-z0-9_$])\$[A-Za-z_]{2}[A-Za-z0-9_]*|%[A-Z][A-Z_0-9]+%|__[A-Za-z0-9_]+?__|@@\w+@@|\[\[\w+\]\])",
             r"(?P<handle>(?<![\w@./])@[A-Za-z]\w+|(?<![\w#&/])#[A-Za-z]\w+)",
+            r"(?P<path>(?<![A-Za-z0-9_/.<:])/(?:[A-Za-z0-9_.-]+/)+[A-Za-z0-9_.-]*[A-Za-z0-9_]|(?<![A-Za-z0-9_])[A-Z]:\\[A-Za-z0-9_\\.-]*[A-Za-z0-9_])",
             r"(?P<escape>\\[nt](?![A-Za-z]))",
             r"(?P<bold>\*\*(?=\S)|(?<=\S)\*\*)",
         ]
     )
 )
-_SIGNS = re.compile(r"[<>{}%&$@#`\\*]|://|www\.|__|mailto:|\[\[")
+_SIGNS = re.compile(r"[<>{}%&$@#`\\*]|/\w|://|www\.|__|mailto:|\[\[")
 _WORDS = re.compile(r"\s(?:title|alt|placeholder|aria-label|label|content|summary)=(?:\"[^\"]*\"|'[^']*')")
 _HAN = re.compile("[\u4e00-\u9fff]")
 # Tags that stand for something to fill in, <file>, may be translated; those of HTML and the like may not.
@@ -191,7 +192,7 @@ def _resolved(entity: str) -> str:
 def _added(left: list[tuple[str, str]], right: list[tuple[str, str]], source: str, translation: str) -> Iterator[Slot]:
     kinds = Counter(kind for kind, _ in Counter(left) - Counter(right))
     for (kind, written), _ in (Counter(right) - Counter(left)).items():
-        if _soft(kind, written) or written in source or kinds[kind]:
+        if _soft(kind, written) or (written in source and kind != "brace") or kinds[kind]:
             continue
         if (kind == "printf" and written == "%%") or (kind == "brace" and _HAN.search(written)):
             continue

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from harness.checks.phenomena.calendar_words import has_weekday, weekday_slots
+from harness.checks.phenomena.chinese_persons import chinese_person_slots, persons
 from harness.checks.phenomena.chinese_numbers import chinese_numbers
 from harness.checks.phenomena.english_numbers import english_numbers
 from harness.checks.phenomena.glossary import Glossary, Name
@@ -98,6 +99,9 @@ _VERB = re.compile(
     r"and\s[A-Z]|[a-z]{2,}ed|"
     r"(?!has)[a-z]{3,}s|[A-Z][a-z]+)\b|'s\b|,"
 )
+# Lower-case words that a model takes for a country or a language.
+_READ_AS_COUNTRIES = {"turkey": "土耳其", "turkeys": "土耳其", "china": "中国", "polish": "波兰", "chile": "智利"}
+_FIRST_NAME = r"[A-Z][a-z]+(?:'s|,| (?:is|was|has|had|will|said|and)\b)"
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
@@ -107,7 +111,9 @@ def check_names(source: str, translation: str, glossary: Glossary) -> Verdict:
     slots = [*found.glossary_slots(), *found.titled_slots(), *found.copied_slots()]
     slots += weekday_slots(source, translation)
     slots += found.month_slots()
-    return Verdict.of(slots, applies=found.applies or has_weekday(source))
+    slots += chinese_person_slots(source, translation)
+    slots += slots or [*found.invented_slots()]
+    return Verdict.of(slots, applies=found.applies or has_weekday(source) or bool(persons(source)))
 
 
 class _Names:
@@ -148,6 +154,15 @@ class _Names:
             if other is None and sounds_like(name.english, self._unaccounted(name)):
                 continue
             yield Slot(name.english, other, f"{name.english} became {other}" if other else f"{name.english} is missing")
+
+    def invented_slots(self) -> Iterator[Slot]:
+        """Names in the translation of a source without any: a word read as a country, a person out of nowhere."""
+        for word, country in _READ_AS_COUNTRIES.items():
+            if country in self.translation and re.search(rf"\b{word}\b", self.source):
+                yield Slot(word, country, f"the word {word} was read as a name")
+        if not re.search(r"(?<=[^.!?:\s\"“] )[A-Z]", self.source) and not self.known:
+            if (other := self._other_name()) and len(other) > 2 and not re.match(rf"{_FIRST_NAME}", self.source):
+                yield Slot("", other, f"{other} is not in the source")
 
     def _unaccounted(self, name: Name) -> str:
         """The translation without the forms of the source's other names."""
@@ -220,6 +235,7 @@ class _Names:
             if written in known or (kind == "code" and _NOT_A_CODE.fullmatch(written)):
                 continue
             if not self._has_to_stay(kind, written):
+                self.applies |= kind == "acronym" and written not in _SHOUTED and written in self.translation
                 continue
             self.applies = True
             if re.sub(r"[-\s]", "", written).casefold() not in self.folded:
@@ -237,7 +253,9 @@ class _Names:
                 bool(self._other_code(kind)) and written not in self.translation
             )
         if kind == "camel":
-            return bool(_HAN.search(self.translation)) and not sounds_like(written, self.translation)
+            return (
+                len(written) > 2 and bool(_HAN.search(self.translation)) and not sounds_like(written, self.translation)
+            )
         return True
 
     def _other_code(self, kind: str) -> str | None:

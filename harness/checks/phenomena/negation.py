@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator
 
 from harness.checks.phenomena.completeness import chinese_sentences, sentences
+from harness.checks.phenomena.polarity import reversed_concept_slots
 from harness.checks.phenomena.verdict import Slot, Verdict
 
 _NEGATIVE = re.compile(
     r"(?<![-\w])(?:not|cannot|never|no(?!\.\s?\d)|none|nobody|nothing|nowhere|neither|nor|without|unable|hardly|"
-    r"scarcely|barely|no-one|"
+    r"scarcely|barely|no-one|fail(?:s|ed|ing)?\sto|"
     r"(?:do|does|did|is|are|was|were|has|have|had|ca|wo|would|could|should|must|need|might|may|sha|ought|"
     r"dare)n['’]t|ain['’]t|"
     r"cant|dont|doesnt|didnt|isnt|wont)\b",
@@ -27,11 +28,11 @@ _EMPTY = re.compile(
     r"\bif\snot\b|\bno\s(?:later|earlier|"
     r"sooner|doubt|wonder|matter|fewer|less|more\sthan|longer\sthan|other\sthan|problem|way|kidding|longer|better|"
     r"one\selse|\d)\b|\bnothing\s(?:but|"
-    r"more|less|else|beats)\b|\bnone\sother\b|\b(?:cannot|can['’]t)\s(?:help\s(?:but|\w+ing)|wait|but)\b|(?:\bnot|"
+    r"more|less|else|beats)\b|\bnone\sother\b|\b(?:cannot|can['’]t|could(?:\snot|n['’]t))\s(?:help\s(?:but|\w+ing)|wait|but)\b|(?:\bnot|\bcannot|"
     r"n['’]t)\b[^.;]*\b(?:until|till)\b|\bcouldn['’]t\s(?:agree|be\s(?:more|better|"
     r"happier))\b|\bwhy\s(?:not|don['’]t)\b|\bnever\s?mind\b|\bno,|^no[.,!?]|\bnot\s(?:a|an)\s(?:bit|few|little)\b|"
     r"\bnot\sun(?:common|usual\w*|like\w*|reasonable|known|important|expected|aware|happy|familiar|necessary)\b|\bnot\s(?:in(?:valid|correct|complete|visible|frequent\w*|significant|considerable|sufficient)|impossible|improbable)\b|"
-    r"\bnot\swithout\b|\bnever\sfails?\b|\bnot\sat\sall\b(?=[.!]?$)|\bhave\sno\schoice\b|\blast\sbut\snot\b|"
+    r"\bnot\swithout\b|\bnever\sfails?\b|\bnot\sat\sall\b(?=[.!]?$)|\bha(?:ve|s|d)\sno\schoice\b|\bnot\sbad\b|\blast\sbut\snot\b|"
     r"\bbelieve\sit\sor\snot\b|\bnothing\s(?:is\s)?"
     r"(?:un|im)\w+|\bnot\suncommon\b|\bnot\sfail\sto\b|\bwithout\s(?:fail|(?:a\s)?doubt|question|delay|exception)\b|"
     r"(?:is|are|was|were|do|does|did|has|have|can|could|would|should|wo|ca)n['’]t\s(?:it|he|she|they|you|we|I|this|"
@@ -77,7 +78,7 @@ _PROHIBITING = re.compile(
 )
 # Chinese words with a negative sign that do not negate.
 _MASK = re.compile(
-    "不锈|不仅|不但|不光(?![滑亮彩])|不只|不单|不管|不论|不过|不断|不久|不少|不错|不同|不如|不得不|不能不|不可不|"
+    "不锈|不丹|不仅|不但|不光(?![滑亮彩])|不只|不单|不管|不论|不过|不断|不久|不少|不错|不同|不如|不得不|不能不|不可不|"
     "不妨|不禁|不时|不惜|不愧|对不起|差不多|了不起|不动产|不等式|不慎|不幸(?!福)|不已|不停|不见得|"
     "不由|不知不觉|不外乎|不外|不止|不至于|不一会|不一样|不乏|不料|不顾|不失为|不满|不安(?![全装排])|不足|不便|"
     "不适|不良|不等|不定|不明|不变|不好意思|不客气|不经意|不约而同|不谋而合|忍不住|禁不住|说不定|"
@@ -107,6 +108,7 @@ _PROHIBITION = re.compile(
 _OPPOSITES = [
     (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), re.compile(signs))
     for words, signs in (
+        ("free", "有人|占|忙|收费|付费"),
         ("open(?:ed)?", "关|闭|锁|封"),
         ("clos\\w+|shut", "开|敞"),
         ("on", "关|停|熄"),
@@ -187,6 +189,11 @@ _OTHERWISE = re.compile(
     "不大|不小|不多|不得不|不停|不断|不顾|不料|不慎|不幸|不满|没什么|没事|没错|没问题|"
     "没关系|无论|不管|不论|无疑|未必|未免|莫|免|讨厌|无|而非|有误|错误"
 )
+# Words with a negative sign that say nothing negative at all.
+_NEUTRAL = re.compile(
+    "不锈|不丹|不仅|不但|不光|不只|不单|不管|不论|不过|不断|不久|无线|无论|无数|无限|无锡|无人机|无花果|非常|非洲|非凡|非但|"
+    "莫斯科|莫里斯|莫扎特|莫妮卡|莫尼卡|莫桑比克|免费|免税|免疫|未来|缺点|罕见病"
+)
 _CLAUSE = re.compile(
     r"[,;:]|\b(?:because|if|when|before|after|but|so|which|who|until|while|although|since|unless|that)\b"
 )
@@ -202,13 +209,63 @@ def check_negation(source: str, translation: str) -> Verdict:
 
 
 def _judge(source: str, translation: str) -> Iterator[Slot]:
+    if certain := [*_broken_rules(source, translation), *reversed_concept_slots(source, translation)]:
+        yield from certain
+        return
     masked = _MASK.sub("", translation)
     plain = _EMPTY.sub(" ", source)
     negations = _NEGATIVE.findall(plain)
     if negations:
-        yield from _lost(source, plain, negations, translation, masked)
+        moved = list(_moved(plain, masked))
+        yield from moved or _lost(source, plain, negations, translation, masked)
     elif plain == source:
         yield from _added(source, masked)
+
+
+_ENGLISH_BORDER = re.compile(
+    r"[,;:](?=\s)\s*(?:and|but|or|so|then)?\b|\s(?:and|but)\s(?=(?:does|do|did|is|are|was|were|has|have|will|can|cannot|I|he|"
+    r"she|it|they|we|you)\b)|\s(?=(?:if|when|because|although|unless)\b)",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile("^(?:如果|如|若|假如|当|因为|由于|虽然|尽管|除非|一旦)|(?:时|时候|前|后|的话)$")
+_SUBORDINATE = re.compile(r"\s*(?:if|when|because|although)\b", re.IGNORECASE)
+
+
+def _moved(plain: str, masked: str) -> Iterator[Slot]:
+    """Negations of one clause that stand in the other, where both texts have two clauses.
+
+    English may say the condition last, Chinese says it first.
+    """
+    left = [clause for clause in _ENGLISH_BORDER.split(plain) if clause and clause.strip(" .!")]
+    right = [clause for clause in re.split("[，；：,;]", masked) if clause.strip("。！ ")]
+    if len(left) != 2 or len(right) != 2 or re.search(r"(?i)\bunless\b", plain):
+        return
+    if _SUBORDINATE.match(left[1]) and _CONDITION.search(right[0]):
+        left.reverse()
+    wanted = [bool(_NEGATIVE.search(clause)) for clause in left]
+    found = [bool(_STRICT.search(clause)) for clause in right]
+    if not (all(wanted) or wanted == found[::-1]) or wanted == found:
+        return
+    for english, chinese, negative, has in zip(left, right, wanted, found):
+        if negative and not has and not _said_otherwise(english, chinese):
+            yield Slot(_NEGATIVE.search(english)[0], None, f"the negation is not where it belongs: {chinese.strip()}")
+
+
+# Constructions with a rule of their own: in the source, what every sound translation has, what only an unsound one has.
+_RULES = (
+    (re.compile(r"(?i)^\s*no\b[,.!]"), re.compile("^(?!好的|是的|对[,，。]|可以|当然)"), "no became yes"),
+    (re.compile(r"(?i)^\s*yes\b[,.!]"), re.compile("^(?!不|没有|否|不是|不行)"), "yes became no"),
+    (re.compile(r"(?i)\bunless\b"), re.compile("除非|否则|[不没无未非]"), "unless is lost"),
+    (re.compile(r"(?i)\bno\slonger\b"), re.compile("[不没无未停]|已经?|曾|失|结束|离|前任"), "no longer is lost"),
+    (re.compile(r"(?i)(?:\bnot|n['’]t)\b[^.,;]*\b(?:until|till)\b"), re.compile("[才不没未勿别]|直到|等到|再|禁"), "not until is lost"),
+    (re.compile(r"(?i)\bsaid\b(?!.*\b(?:not|n['’]t)\b.*\bsaid\b)[^.]*(?:\bnot\b|n['’]t\b)"), re.compile("^(?!.*没有?说)"), "the negation moved to 说"),
+)  # fmt: skip
+
+
+def _broken_rules(source: str, translation: str) -> Iterator[Slot]:
+    for english, sound, problem in _RULES:
+        if (match := english.search(source)) and not sound.search(translation):
+            yield Slot(match[0].strip(), None, problem)
 
 
 def _lost(source: str, plain: str, negations: list[str], translation: str, masked: str) -> Iterator[Slot]:
@@ -227,6 +284,7 @@ def _lost(source: str, plain: str, negations: list[str], translation: str, maske
 
 def _said_otherwise(source: str, translation: str) -> bool:
     """Whether Chinese says the negation with another word: an opposite, 才, 难以, 除了."""
+    translation = _NEUTRAL.sub("", translation)
     if _OTHERWISE.search(translation):
         return True
     translation = translation.replace("开关", "")
