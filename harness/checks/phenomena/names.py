@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from harness.checks.phenomena.calendar_words import has_weekday, weekday_slots
-from harness.checks.phenomena.chinese_persons import chinese_person_slots, persons
 from harness.checks.phenomena.chinese_numbers import chinese_numbers
+from harness.checks.phenomena.chinese_persons import chinese_person_slots, persons
 from harness.checks.phenomena.english_numbers import english_numbers
 from harness.checks.phenomena.glossary import Glossary, Name
 from harness.checks.phenomena.mentions import MONTH
@@ -112,7 +112,8 @@ def check_names(source: str, translation: str, glossary: Glossary) -> Verdict:
     slots += weekday_slots(source, translation)
     slots += found.month_slots()
     slots += chinese_person_slots(source, translation)
-    slots += slots or [*found.invented_slots()]
+    if not slots:
+        slots = [*found.invented_slots()]
     return Verdict.of(slots, applies=found.applies or has_weekday(source) or bool(persons(source)))
 
 
@@ -160,9 +161,10 @@ class _Names:
         for word, country in _READ_AS_COUNTRIES.items():
             if country in self.translation and re.search(rf"\b{word}\b", self.source):
                 yield Slot(word, country, f"the word {word} was read as a name")
-        if not re.search(r"(?<=[^.!?:\s\"“] )[A-Z]", self.source) and not self.known:
-            if (other := self._other_name()) and len(other) > 2 and not re.match(rf"{_FIRST_NAME}", self.source):
-                yield Slot("", other, f"{other} is not in the source")
+        if self.known or re.search(r"(?<=[^.!?:\s\"“] )[A-Z]", self.source) or re.match(_FIRST_NAME, self.source):
+            return
+        if (other := self._other_name()) and len(other) > 2:
+            yield Slot("", other, f"{other} is not in the source")
 
     def _unaccounted(self, name: Name) -> str:
         """The translation without the forms of the source's other names."""

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 
 from harness.checks.phenomena.completeness import chinese_sentences, sentences
-from harness.checks.phenomena.polarity import reversed_concept_slots
+from harness.checks.phenomena.constructions import broken_constructions
+from harness.checks.phenomena.polarity import has_negative_concept, reversed_concept_slots
 from harness.checks.phenomena.verdict import Slot, Verdict
 
 _NEGATIVE = re.compile(
@@ -204,12 +205,18 @@ def check_negation(source: str, translation: str) -> Verdict:
     left, right = sentences(source), chinese_sentences(translation)
     pairs = list(zip(left, right)) if len(left) == len(right) else [(source, translation)]
     slots = [slot for pair in pairs for slot in _judge(*pair)]
-    applies = bool(_NEGATIVE.search(source)) or bool(slots)
+    applies = bool(_NEGATIVE.search(source) or slots or has_negative_concept(source))
+    applies |= bool(_STRICT.search(_MASK.sub("", translation)))
     return Verdict.of(slots, applies=applies)
 
 
+def _certain(source: str, translation: str) -> list[Slot]:
+    """What a rule or an opposite says; nothing vaguer is asked then."""
+    return [*broken_constructions("negation", source, translation), *reversed_concept_slots(source, translation)]
+
+
 def _judge(source: str, translation: str) -> Iterator[Slot]:
-    if certain := [*_broken_rules(source, translation), *reversed_concept_slots(source, translation)]:
+    if certain := _certain(source, translation):
         yield from certain
         return
     masked = _MASK.sub("", translation)
@@ -249,23 +256,6 @@ def _moved(plain: str, masked: str) -> Iterator[Slot]:
     for english, chinese, negative, has in zip(left, right, wanted, found):
         if negative and not has and not _said_otherwise(english, chinese):
             yield Slot(_NEGATIVE.search(english)[0], None, f"the negation is not where it belongs: {chinese.strip()}")
-
-
-# Constructions with a rule of their own: in the source, what every sound translation has, what only an unsound one has.
-_RULES = (
-    (re.compile(r"(?i)^\s*no\b[,.!]"), re.compile("^(?!好的|是的|对[,，。]|可以|当然)"), "no became yes"),
-    (re.compile(r"(?i)^\s*yes\b[,.!]"), re.compile("^(?!不|没有|否|不是|不行)"), "yes became no"),
-    (re.compile(r"(?i)\bunless\b"), re.compile("除非|否则|[不没无未非]"), "unless is lost"),
-    (re.compile(r"(?i)\bno\slonger\b"), re.compile("[不没无未停]|已经?|曾|失|结束|离|前任"), "no longer is lost"),
-    (re.compile(r"(?i)(?:\bnot|n['’]t)\b[^.,;]*\b(?:until|till)\b"), re.compile("[才不没未勿别]|直到|等到|再|禁"), "not until is lost"),
-    (re.compile(r"(?i)\bsaid\b(?!.*\b(?:not|n['’]t)\b.*\bsaid\b)[^.]*(?:\bnot\b|n['’]t\b)"), re.compile("^(?!.*没有?说)"), "the negation moved to 说"),
-)  # fmt: skip
-
-
-def _broken_rules(source: str, translation: str) -> Iterator[Slot]:
-    for english, sound, problem in _RULES:
-        if (match := english.search(source)) and not sound.search(translation):
-            yield Slot(match[0].strip(), None, problem)
 
 
 def _lost(source: str, plain: str, negations: list[str], translation: str, masked: str) -> Iterator[Slot]:

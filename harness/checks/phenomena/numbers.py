@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.checks.phenomena.chinese_numbers import chinese_numbers
+from harness.checks.phenomena.constructions import broken_constructions
 from harness.checks.phenomena.english_numbers import english_numbers
 from harness.checks.phenomena.mentions import CLOCK, CODE, DAY, MONTH, PLAIN, VAGUE, Mention
-from harness.checks.phenomena.spellings import broken_magnitudes, broken_roman, plainly_said
+from harness.checks.phenomena.spellings import broken_roman, plainly_said
 from harness.checks.phenomena.units import TABLES, Unit, chinese_units
 from harness.checks.phenomena.verdict import Slot, Verdict
 
@@ -60,7 +61,7 @@ _RELATIVE = 1e-9
 def check_numbers(source: str, translation: str) -> Verdict:
     """Judge the numbers of a translation; markup has been blanked in both texts."""
     source, translation = plainly_said(source, translation)
-    if broken := [*broken_magnitudes(source, translation), *broken_roman(source, translation)]:
+    if broken := [*broken_constructions("numbers", source, translation), *broken_roman(source, translation)]:
         return Verdict.of(broken, applies=True)
     left, right = english_numbers(source), chinese_numbers(translation)
     if not left and not any(mention.strict for mention in right):

@@ -1,8 +1,8 @@
 """Words that come in opposites: correct and incorrect, lock and unlock, many and few.
 
 A concept's polarity is the sign of the word that stands for it times the signs of what negates it directly. Where a
-concept of `polarity.tsv` occurs exactly once on each side, both polarities must agree: "incorrect" is 不正确 or 错误, and
-"not impossible" is 可能; 正确 and 不可能 would say the opposite. Other wordings say nothing and are left alone.
+concept of `polarity.tsv` occurs exactly once on each side, both polarities must agree: "incorrect" is 不正确 or 错误,
+and "not impossible" is 可能; 正确 and 不可能 would say the opposite. Other wordings say nothing and are left alone.
 """
 
 from __future__ import annotations
@@ -81,6 +81,13 @@ def reversed_concept_slots(source: str, translation: str) -> Iterator[Slot]:
         sign, found = _polarity(concept.chinese, translation, _chinese_negations)
         if sign is not None and found != wanted:
             yield Slot(word, sign, "says the opposite")
+
+
+def has_negative_concept(source: str) -> bool:
+    """Whether a text has a word that is negative by itself: incorrect, few, forget."""
+    if not _any_concept().search(source):
+        return False
+    return any(pattern.search(source) for concept in _concepts() for pattern, sign in concept.english if sign < 0)
 
 
 def _polarity(patterns, text: str, negations) -> tuple[str | None, int]:

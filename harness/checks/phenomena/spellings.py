@@ -21,16 +21,6 @@ _AROUND_THE_CLOCK = re.compile(r"\b24/7\b")
 _EVERY_HOUR = re.compile(
     "(?:每周|一周)?(?:7|七)(?:天|×|x|乘)[、，,]?(?:每天|全天)?[x×]?(?:24|二十四)(?:小时)?|(?:24|二十四)小时|7[×x*]24"
 )
-_MAGNITUDES = (
-    (re.compile(r"\btens of thousands\b", re.I), re.compile("万|成千上万"), re.compile("数十|几十|数百|几百|数千|几千")),
-    (re.compile(r"\bhundreds of thousands\b", re.I), re.compile("[十百]万"), re.compile("数百(?!万)|几百(?!万)|数千|几千")),
-    (re.compile(r"(?<!tens of )(?<!hundreds of )\bthousands of\b", re.I), re.compile("千"), re.compile("数百|几百|数十|几十|数万")),
-    (re.compile(r"\bhundreds of (?!thousands|millions)", re.I), re.compile("百"), re.compile("数十|几十|数千|几千|数万")),
-    (re.compile(r"(?<!tens of )(?<!hundreds of )\bmillions of\b", re.I), re.compile("百万|千百万"), re.compile("数千(?!万)|数万|几万|数十(?!万)|数百(?!万)")),
-    (re.compile(r"\b(?:minus|negative) (?=\d)|(?<![\w.)-])-(?=\d+(?:\.\d+)? ?(?:°|degrees))", re.I), re.compile("零下|负|[-−–—]|冰点以下"), re.compile("")),
-    (re.compile(r"\bsecond[- ](?:largest|biggest|tallest|longest|highest|oldest|best|most)\b", re.I), re.compile("第二|次|亚|二"), re.compile("最")),
-    (re.compile(r"(?<![\w])\$ ?\d"), re.compile("美|刀|\\$|加元|澳元|港|新台"), re.compile("人民币|欧元|英镑|日元|卢布")),
-)  # fmt: skip
 
 
 def plainly_said(source: str, translation: str) -> tuple[str, str]:
@@ -46,13 +36,6 @@ def plainly_said(source: str, translation: str) -> tuple[str, str]:
     return source, translation
 
 
-def broken_magnitudes(source: str, translation: str) -> Iterator[Slot]:
-    """Vague magnitudes, signs and currencies that became others."""
-    for english, sound, other in _MAGNITUDES:
-        if (match := english.search(source)) and not sound.search(translation) and (hit := other.search(translation)):
-            yield Slot(match[0].strip(), hit[0] or None, f"{match[0].strip()} is lost")
-
-
 def _same_decade(english: str, translation: str) -> bool:
     """Whether the only decade of age in the translation is this one."""
     tens = "twenties thirties forties fifties sixties seventies eighties nineties".split()  # noqa: SIM905
@@ -61,20 +44,18 @@ def _same_decade(english: str, translation: str) -> bool:
 
 
 _ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+_WAR = re.compile(r"\bWorld War (II|I)\b")
+_WAR_IN_CHINESE = re.compile("第?([一二])(?:次世界大)?战")
 _MONARCH = re.compile(r"\b[A-Z][a-z]+ (VIII|VII|VI|IV|IX|III|II|V|X)\b")
 _REIGN = re.compile("([一二三四五六七八九十])世(?!纪|界)")
 
 
 def broken_roman(source: str, translation: str) -> Iterator[Slot]:
     """World War II that became the first, Henry VIII that became the seventh."""
-    if (match := re.search(r"\bWorld War (II|I)\b", source)) and (
-        war := re.search("第?([一二])(?:次世界大)?战", translation)
-    ):
-        if war[1] != "一二"[_ROMAN.index(match[1])]:
-            yield Slot(match[0], war[0], f"{match[0]} became {war[0]}")
-    elif (match := _MONARCH.search(source)) and (reign := _REIGN.search(translation)):
-        if reign[1] != "一二三四五六七八九十"[_ROMAN.index(match[1])]:
-            yield Slot(match[0], reign[0], f"{match[0]} became {reign[0]}")
+    for english, chinese in ((_WAR, _WAR_IN_CHINESE), (_MONARCH, _REIGN)):
+        match, other = english.search(source), chinese.search(translation)
+        if match and other and other[1] != "一二三四五六七八九十"[_ROMAN.index(match[1])]:
+            yield Slot(match[0], other[0], f"{match[0]} became {other[0]}")
 
 
 def _value(word: str) -> float:
