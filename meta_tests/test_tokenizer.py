@@ -21,7 +21,8 @@ from harness.contract.errors import InputError
 from harness.runtime.tokenizer import MarianTokenizer, files, load_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
-MODEL = ROOT / "fixtures" / "models" / "tiny-marian-en-zh"
+# A tokenizer of its own: ids in the tables below must not change with the embedded model.
+MODEL = Path(__file__).parent / "tokenizer"
 VOCABULARY = json.loads((MODEL / "vocab.json").read_text(encoding="utf-8"))
 CONFIG = json.loads((MODEL / "tokenizer_config.json").read_text(encoding="utf-8"))
 EOS, UNK, PAD = 0, 1, 7999
@@ -42,7 +43,7 @@ def reversed_ids() -> dict[str, int]:
 
 
 def other_spm() -> bytes:
-    """A small SentencePiece model of Chinese with a control piece ``<ctl>``; the embedded model's two are equal."""
+    """A small SentencePiece model of Chinese with a control piece ``<ctl>``; the tokenizer's two are equal."""
     sentences = [
         "不要在更换零件之前打开机器",
         "今天的会议改到下午三点",
@@ -72,7 +73,7 @@ OTHER_SPM = other_spm()
 
 
 def make_folder(folder: Path, *, remove: tuple[str, ...] = (), **contents: dict | str | bytes) -> Path:
-    """A copy of the embedded model's tokenizer, with files removed or replaced (``vocab={...}`` is ``vocab.json``)."""
+    """A copy of the tokenizer, with files removed or replaced (``vocab={...}`` is ``vocab.json``)."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in files(MODEL):
         if name not in remove:
