@@ -35,7 +35,7 @@ def _arguments() -> argparse.ArgumentParser:
     sentences = commands.add_parser("sentences", help="write held-out sentences of the grammar with their slots")
     sentences.add_argument("--out", type=Path, default=_ROOT / "fixtures/sentences/grammar-2000.jsonl")
     train = commands.add_parser("train", help="train, or go on from the checkpoint")
-    train.add_argument("--tokens", type=float, help="source and target tokens in all (the plan's, 110e6)")
+    train.add_argument("--tokens", type=float, help="source and target tokens in all (the plan's, 44e6)")
     train.add_argument("--minutes", type=float, default=600, help="stop after this time (%(default)s)")
     train.add_argument("--threads", type=int, default=2, help="(%(default)s)")
     for name, about in (("evaluate", "score the model on held-out text"), ("card", "write the model card")):

@@ -30,7 +30,7 @@ class Plan:
     `cooldown` of the tokens, so that the length can be changed until the fall begins.
     """
 
-    tokens: float = 110e6
+    tokens: float = 44e6
     batch_tokens: int = 3600
     rate: float = 1.4e-3
     warmup: int = 1000
