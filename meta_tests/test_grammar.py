@@ -70,6 +70,14 @@ def test_every_pattern_fills_and_its_slots_stand_in_the_reference():
                 assert slot.chinese in sentence.chinese, (template.id, slot)
 
 
+def test_slots_of_the_held_out_sentences_stand_on_both_sides(committed):
+    for entry in committed:
+        for slot in entry["slots"]:
+            if slot["group"] != "word":
+                assert slot["chinese"] in entry["reference"], entry
+                assert slot["english"].lower() in entry["source"].lower(), entry
+
+
 def test_a_pattern_whose_sides_disagree_is_refused():
     with pytest.raises(ValueError, match=r"x-1: slots differ between the sides: .*int"):
         _check(Template("x-1", (), "Turn {int} times.", "转动。"))

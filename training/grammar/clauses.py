@@ -300,14 +300,14 @@ class Composer:
         """Two clauses joined by a conjunction."""
         (first, first_negative), (second, second_negative) = self.clause(), self.clause(simple=True)
         name, english, chinese = self.rng.choice(_CONJUNCTIONS)
-        text = english.format(a=first.english, b=second.english)
+        both = "{b}" in english
         phrase = Phrase(
-            text,
+            english.format(a=first.english, b=second.english),
             chinese.format(a=first.chinese, b=second.chinese),
             f"{name}/{first.frame.split('/')[0]}/{second.frame}",
-            first.slots + second.slots,
-        )  # fmt: skip
-        return _sentence(phrase, "。", first_negative or second_negative)
+            first.slots + (second.slots if both else ()),
+        )
+        return _sentence(phrase, "。", first_negative or (both and second_negative))
 
     def describe(self) -> Sentence:
         """Something is, or is not, in a state; somebody has a feeling."""
