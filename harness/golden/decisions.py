@@ -190,11 +190,19 @@ def decided(
     if not entries:
         return None
     base = proposal.lock if golden is None or WEIGHTS in accepted_kinds else golden.lock
-    reason = "; ".join(dict.fromkeys(decision.reason for _, decision in made))
+    reason = _lock_reason([decision for _, decision in made])
     lock = dataclasses.replace(base, approved=str(today), reason=reason, entries=hashes, seal="")
     if golden and golden.lock.seal != seal_of(golden.lock) and LOCK_EDITED not in accepted_kinds:
         return Golden(tuple(entries), lock)  # without a seal it goes on failing
     return Golden(tuple(entries), sealed(lock))
+
+
+def _lock_reason(decisions: Sequence[Decision]) -> str:
+    """Why the lock changed: the lock's own decision or the only reason there is, else how many entries were judged."""
+    reasons = list(dict.fromkeys(d.reason for d in decisions if d.id == LOCK_ID)) or list(
+        dict.fromkeys(d.reason for d in decisions)
+    )
+    return reasons[0] if len(reasons) == 1 else f"{len(decisions)} decisions, each with its judgement in the entry"
 
 
 def _changed(entries: list[GoldenEntry], hashes: dict[str, str], item: Item, decision: Decision) -> list[GoldenEntry]:
