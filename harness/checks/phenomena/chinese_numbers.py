@@ -7,7 +7,9 @@ dictionary takes longer than checking a thousand pairs.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterator, Sequence
 
 from harness.checks.phenomena.mentions import CLOCK, CODE, DAY, MONTH, VAGUE, Mention, joined
 from harness.checks.phenomena.units import PERCENT, SIGN, TABLES, chinese_units, sign_units
@@ -20,13 +22,13 @@ _NO_NUMBERS = (
     "公)(?<![数几上百一二两三四五六七八九十\\d].)|万一|万万|千斤顶|千方百计|"
     "百分比|百分率|百科|百货|百叶|百合|百度|百事|百分百|百分之百|百姓|(?<![十百千几数\\d.])万能|万用(?=表)|"
     "万向(?=[节轮联])|万维|万圣|万物|万事|万岁|万年历|亿万|"
-    "三明治|三星|三菱|三亚|三角|三峡|三文鱼|三轮|三脚架|三通|三维|四川|四处|四肢|四面八方|四边形|四方|四季|五金|"
+    "三明治|三星|三菱|三亚|三角|三峡|三文鱼|三轮|三脚架|三通|三维|四川|四处|四肢|四面八方|四边形|四方|四季(?!度)|五金|"
     "五角|五指|六角|八角|九江|九龙|七夕|"
     "二维|二手|二氧|一氧|二极管|三极管|二进制|十进制|八进制|十六进制|二胡|十字|不三不四|五颜六色|乱七八糟|七上八下|"
     "三番|再三|两栖|两难|两者|两人(?!份)|两侧|两边|两端|两旁|两岸|两国|两地|两头|两面|两极|两用|星期[一二三四五六]|"
     "周[一二三四五六](?!个|天)|礼拜[一二三四五六]|"
     "成千上万|千千万万|千变万化|无[一二]|统一|唯一|第一时间|一些|丈二|大百|老百|"
-    "双十一|五一|十一假|三八|初一|初二|初三|高一|高二|高三|张三|李四|王五|[一二三]线|二战|一战|三伏|半(?=导|径|决|"
+    "双十一|五一|十一假|三八|初一|初二|初三|(?<!身)高[一二三](?!米)|张三|李四|王五|[一二三]线|三伏|半(?=导|径|决|"
     "球|岛|透|封|成品|自动|圆|固|长))"
 ).removesuffix(")")
 _FIGURE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)"
@@ -41,7 +43,7 @@ _CLASSIFIERS = (
     "个|台|名|位|只|支|条|件|张|辆|本|份|次|人|种|类|项|批|层|楼|间|套|块|把|根|箱|盒|袋|瓶|杯|组|对|双|倍|页|章|"
     "节|段|行|列|步|版|号|款|所|家|座|栋|艘|架|头|匹|棵|"
     "颗|粒|片|门|扇|封|笔|场|轮|届|卷|卡|处|点|期|级|代|周|天|年|月|日|岁|度|口|遍|趟|道|面|幅|副|句|词|字|碗|桶|"
-    "罐|包|顿|秒|分|小时|公|米|吨|升|元|美|英|欧|海|平|立|毫|厘"
+    "罐|包|顿|世|秒|分|小时|公|米|吨|升|元|美|英|欧|海|平|立|毫|厘"
 )
 
 _TOKEN = re.compile(
@@ -66,11 +68,15 @@ _TOKEN = re.compile(
             r"|\d{3}\s\d{4}\s\d{4}|\d{2,6}(?:-\d{2,6}){2,})(?![A-Za-z0-9-]|,\d))",
             rf"(?P<partof>(?:(?P<whole>\d+|{_NUMERAL}+)又)?(?P<under>百|千|万|\d+|"
             rf"{_NUMERAL}+)分之(?P<over>{_FIGURE}|{_NUMERAL}+(?:点{_NUMERAL}+)?|半))",
-            r"(?P<fraction>(?<!\d:)(?<![A-Za-z0-9./])(?:(?P<mixed>\d+)[\s-])?(?P<top>\d+)[/⁄](?P<bottom>\d+)(?![A-Za-z0-9/])|\d*[½¼¾⅓⅔⅛⅕])",
+            r"(?P<fraction>(?<!\d:)(?<![A-Za-z0-9./])(?:(?P<mixed>\d+)(?:[\s-]|又))?(?P<top>\d+)[/⁄](?P<bottom>\d+)(?![A-Za-z0-9/])|\d*[½¼¾⅓⅔⅛⅕])",
             r"(?P<code>(?<![A-Za-z0-9.])(?:[A-Za-z]+[-_]?\d|[A-Z]\.\d|\d+[-_]?(?:[A-Z]+\d|[A-Z]{1,3}-\d)|"
             r"\d+[A-Z](?:[A-Z0-9]*\d|(?![A-Za-z]))|0[xX][0-9A-Fa-f])"
             r"[A-Za-z0-9]*(?:[-_./][A-Za-z0-9]*\d[A-Za-z0-9]*)*)",
-            r"(?P<discount>打?(?P<tenths>\d(?:\.\d)?|[一二三四五六七八九]{1,2})折(?![叠断扣磨射合线]))",
+            r"(?P<holiday>元旦)",
+            r"(?P<anniversary>(?<![\d·])\d{1,2}·\d{1,2}(?![\d·]))",
+            r"(?P<quarters>[一两二三]刻钟)",
+            r"(?P<war>[一二](?=战(?![区士术役斗略胜火])))",
+            r"(?P<discount>打?(?P<tenths>\d(?:\.\d)?|[一二两三四五六七八九]{1,2})折(?![叠断扣磨射合线]))",
             r"(?P<date>(?:(?P<year>\d{2,4}|[零〇一二三四五六七八九]{2,4})年(?:的)?\s?)?(?P<month>\d{1,2}|"
             r"十[一二]?|[一二三四五六七八九元正])\s?月(?:份)?(?![饼球])(?:\s?(?P<day>\d{1,2}|三十一?|"
             r"二十[一二三四五六七八九]?|十[一二三四五六七八九]?|[一二三四五六七八九]|"
@@ -88,29 +94,37 @@ _TOKEN = re.compile(
         ]
     )
 )
-_ANYTHING = re.compile(r"[\d零〇一二两三四五六七八九十百千万亿半午夜½¼¾⅓⅔⅛⅕]")
+_ANYTHING = re.compile(r"[\d元中正零〇一二两三四五六七八九十百千万亿半午夜½¼¾⅓⅔⅛⅕]")
+_LEAD = 30  # how far before its first digit or numeral a number can begin
 _NOT_A_NUMBER = re.compile(_NO_NUMBERS)
 _UNIT = re.compile(rf"\s?[多余来几]?\s?个?\s?({TABLES.chinese_pattern})")
 # Words that count as well as measure: 八块肥皂, 三位客人.
 _AMBIGUOUS_UNITS = frozenset("块分位节码角毛开卡成桶匹度刀") | {"个季度"}
+_REST = re.compile(
+    r"[一二三四五六七八九]{1,2}(?![一二三四五六七八九十百千万个点米厘分毫])|\d{1,2}(?![\d.,%]|\s?[厘分毫米个])"
+)
+_COUNTED_HALF = re.compile(rf"\s?(?:{_CLASSIFIERS})半(?![导径决球岛透封成自圆固长个天年小])")
 _STRICT_AFTER = re.compile(rf"[多余来几]?\s?(?:{_CLASSIFIERS})")
 _LOWER_PART = re.compile(r"(\d{1,4})([百千万]+)(?![克米瓦帕])")
 _CONNECTS = re.compile(r"\s?(?:[-–—~～/x×至到和或与、,]|乘以?|比)\s?")
 _ADDS = re.compile(r"[零又\s]?")
 
 
-def chinese_numbers(text: str) -> list[Mention]:
-    """Every number of a Chinese text, in order."""
+@functools.lru_cache(maxsize=4)
+def chinese_numbers(text: str) -> Sequence[Mention]:
+    """Every number of a Chinese text, in order. Kept for the next check of the same pair."""
     if not _ANYTHING.search(text):
-        return []
+        return ()
     text = _NOT_A_NUMBER.sub(_blank, text)
     found: list[Mention] = []
     position = 0
-    while match := _TOKEN.search(text, position):
+    while (hint := _ANYTHING.search(text, position)) and (
+        match := _TOKEN.search(text, max(position, hint.start() - _LEAD))
+    ):
         mentions = _READERS[match.lastgroup](match, text)
         found += mentions
         position = max(mentions[-1].end if mentions else match.end(), match.end())
-    return joined(text, found, _is_connection, _is_addition)
+    return tuple(joined(text, found, _is_connection, _is_addition))
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -123,6 +137,11 @@ def _is_connection(gap: str) -> bool:
 
 def _is_addition(gap: str) -> bool:
     return bool(_ADDS.fullmatch(gap))
+
+
+def idioms(text: str) -> Iterator[str]:
+    """Words with a numeral that the numbers leave out, weekdays aside: 四季, 三角形."""
+    return (match[0] for match in _NOT_A_NUMBER.finditer(text) if match[0][0] not in "星周礼")
 
 
 def numeral_values(text: str) -> tuple[float, ...]:
@@ -229,6 +248,8 @@ def _clock(match: re.Match[str], text: str) -> list[Mention]:
         minute = rest[0] if rest else 0
         if minute > 59 or hour > 24 or len(rest) > 1:
             return [_mention(match, values=(float(part),), loose=True) for part in (hour, *rest)]
+    if hour == 12 and ":" in match[0] and not (match["part"] or half):  # 12:15 on a clock of 24 hours
+        half = "p"
     moments = _moments(hour, minute, match["part"] or "", half)
     plain = match["hour"] and not (match["part"] or match["halfhour"] or match["minute"] or match["quarter"])
     values = (float(hour), float(minute)) if minute > 0 else (float(hour),)
@@ -250,6 +271,8 @@ def _moments(hour: int, minute: int, part: str, half: str) -> frozenset[int]:
         return frozenset({morning if half == "a" else evening})
     part = part.rstrip("的 ")
     if not part:
+        return frozenset({morning, evening})
+    if hour == 12 and "上" in part:  # clocks say so of midnight, people of noon
         return frozenset({morning, evening})
     if part in ("凌晨", "清晨", "清早", "大清早", "早上", "早晨", "今早", "明早", "上午", "早"):
         return frozenset({morning if hour < 12 or "凌" in part else evening})
@@ -332,6 +355,12 @@ def _figure(match: re.Match[str], text: str) -> list[Mention]:
     return [mention if units and not match["scale"] else _with_unit(mention, text)]
 
 
+def _decimals(digits: str) -> float:
+    """Value of the figures behind 一米: 八 and 80 are 0.8, 六五 is 0.65."""
+    figures = "".join(str(_DIGITS.get(sign, sign)) for sign in digits)
+    return float(f"0.{figures}")
+
+
 def _with_unit(mention: Mention, text: str) -> Mention:
     """Add the half and the unit behind a number: 两年半, 1个半小时, 8米."""
     end, values, units = mention.end, mention.values, mention.units
@@ -346,8 +375,13 @@ def _with_unit(mention: Mention, text: str) -> Mention:
         if half := re.compile(r"半(?![径导])").match(text, end):
             values = tuple(value + 0.5 for value in values)
             end = half.end()
+        if match[1] in ("米", "块") and (rest := _REST.match(text, end)):  # 一米六五, 三块五
+            values = tuple(value + _decimals(rest[0]) for value in values)
+            end, loose = rest.end(), False
         if match[1] == "克" and text.startswith("拉", end):
             units = ()
+    elif end == mention.end and (half := _COUNTED_HALF.match(text, end)):  # 一杯半
+        values, end = tuple(value + 0.5 for value in values), half.end()
     attributes = {"end": end, "text": text[mention.start : end], "values": values, "units": units, "loose": loose}
     return Mention(**{**vars(mention), **attributes})
 
@@ -360,7 +394,7 @@ def _word_number(match: re.Match[str], text: str) -> list[Mention]:
     if match["vague"] == "上":
         values = numeral_values(numeral)
         return [_mention(match, values=values[:1], kind=VAGUE, strict=False)]
-    if len(numeral) > 4 and all(sign in _DIGITS for sign in numeral):
+    if all(sign in _DIGITS for sign in numeral) and (len(numeral) > 4 or (len(numeral) > 2 and numeral[0] in "零〇")):
         digits = "".join(str(_DIGITS[sign]) for sign in numeral)
         return [Mention(match.start(), match.end(), digits, (float(digits),), CODE)]
     values = numeral_values(numeral)
@@ -374,7 +408,8 @@ def _word_number(match: re.Match[str], text: str) -> list[Mention]:
     ordinal = bool(match["wnth"])
     mention = _mention(match, values=values, ordinal=ordinal)
     mention = _with_unit(mention, text)
-    counted = ordinal or mention.units or len(numeral) > 1 or _STRICT_AFTER.match(text, match.end())
+    counted = ordinal or mention.units or mention.values != values or len(numeral) > 1
+    counted = counted or _STRICT_AFTER.match(text, match.end())
     certain = counted and abs(values[0]) not in (0.0, 1.0, 100.0, 1000.0, 10000.0, 1e8)
     return [Mention(**{**vars(mention), "strict": bool(certain)})]
 
@@ -384,7 +419,29 @@ def _discount(match: re.Match[str], text: str) -> list[Mention]:
     tenths = match["tenths"]
     rest = float(tenths) * 10 if tenths[0].isascii() else float("".join(str(_DIGITS[sign]) for sign in tenths))
     rest = rest * 10 if rest < 10 else rest
-    return [_mention(match, readings=((rest, PERCENT), (100 - rest, PERCENT)))]
+    return [_mention(match, readings=((100 - rest, PERCENT), (rest, PERCENT)))]
+
+
+def _holiday(match: re.Match[str], text: str) -> list[Mention]:
+    first = (_mention(match, values=(1,), kind=kind, strict=False) for kind in (MONTH, DAY))
+    return list(first)
+
+
+def _anniversary(match: re.Match[str], text: str) -> list[Mention]:
+    """Read 9·11, a day known by its date."""
+    month, day = match[0].split("·")
+    return _date_parts(match, None, (int(month),), (int(day),))
+
+
+def _quarters(match: re.Match[str], text: str) -> list[Mention]:
+    minutes = 15.0 * _DIGITS[match[0][0]]
+    return [_mention(match, readings=tuple((minutes, unit) for unit in chinese_units("分钟")))]
+
+
+def _war(match: re.Match[str], text: str) -> list[Mention]:
+    """Read 二战; 一战 is also to fight once."""
+    value = float(_DIGITS[match[0]])
+    return [_mention(match, values=(value,), strict=value > 1)]
 
 
 def _half_alone(match: re.Match[str], text: str) -> list[Mention]:
@@ -393,7 +450,14 @@ def _half_alone(match: re.Match[str], text: str) -> list[Mention]:
         value = {"打": 6.0, "百万": 5e5, "千万": 5e6}[after[0]]
         return [Mention(match.start(), after.end(), text[match.start() : after.end()], (value,))]
     mention = _mention(match, values=(0.5,), readings=((50.0, PERCENT),), strict=False)
-    return [_with_unit(mention, text) if match[0] == "半" else mention]
+    if match[0] != "半":
+        return [mention]
+    mention = _with_unit(mention, text)
+    if mention.text.endswith("月"):  # 半个月 is two weeks as well
+        days = chinese_units("天")
+        readings = (*mention.readings, *((count, unit) for count in (14.0, 15.0) for unit in days))
+        mention = Mention(**{**vars(mention), "readings": readings})
+    return [mention]
 
 
 _READERS = {
@@ -407,6 +471,10 @@ _READERS = {
     "fraction": _fraction,
     "code": _code,
     "discount": _discount,
+    "holiday": _holiday,
+    "anniversary": _anniversary,
+    "quarters": _quarters,
+    "war": _war,
     "date": _date,
     "day_": _day,
     "figure": _figure,

@@ -1,4 +1,4 @@
-"""Constructions with a rule of their own: thousands of, no longer, not until; the table is `constructions.tsv`.
+"""Constructions with a rule of their own: unless, no longer, not until; the table is `constructions.tsv`.
 
 `english` finds the construction, `sound` what every sound translation has, `unsound` (where given) what an unsound one
 says instead. A translation with neither is left to the other checks.

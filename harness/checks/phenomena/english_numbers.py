@@ -6,7 +6,9 @@ as 19 and 84 and "two thirds" as "two 3rds", and knows neither dozens, dates nor
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 
 from harness.checks.phenomena.mentions import CLOCK, CODE, DAY, MONTH, VAGUE, Mention, joined
 from harness.checks.phenomena.units import PERCENT, SIGN, TABLES, Unit, english_units, sign_units
@@ -129,6 +131,7 @@ _FIGURE = r"(?:\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?
 _HALF_DAY = r"(?:[ap]\.\s?m\.|[ap]m\b|[AP]\.\s?M\.|[AP]M\b)"
 _HOUR = rf"(?:\d{{1,2}}|(?i:{'|'.join(list(_ONES)[1:13])}))"
 _PART_OF_DAY = r"(?:\s(?:in\sthe|this|that|every)\s(?P<{0}>morning|afternoon|evening)|\s(?:at\s)(?P<{0}n>night))?"
+_FEW = "|".join(list(_ONES)[1:13])
 _PARTS_WORD = rf"(?:{'|'.join(sorted(_PARTS, key=len, reverse=True))})s?"
 
 _TOKEN = re.compile(
@@ -148,7 +151,7 @@ _TOKEN = re.compile(
             + ")",
             r"(?P<clock>(?<![\w.:])(?:\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|\d{1,2}\.\d{2}(?=\s?[ap]\.?m\b))"
             rf"(?P<clockhalf>\s?{_HALF_DAY})?" + _PART_OF_DAY.format("clockpart") + ")",
-            rf"(?P<oclock>(?<![\w.:-]){_HOUR}(?:\s?o['’]clock\b|(?=\s?{_HALF_DAY}))(?P<oclockhalf>\s?{_HALF_DAY})?"
+            rf"(?P<oclock>(?<![\w.:-]){_HOUR}(?:\s?o['’]clock\b|(?=\s?{_HALF_DAY}|\s(?:in\sthe\s(?:morning|afternoon|evening)|at\snight)\b))(?P<oclockhalf>\s?{_HALF_DAY})?"
             + _PART_OF_DAY.format("oclockpart")
             + ")",
             r"(?P<noon>\b(?i:noon|midday|midnight)\b)",
@@ -156,11 +159,23 @@ _TOKEN = re.compile(
             r"(?P<phone>(?<![\w.+])(?:\+\d{1,3}[\s-]?(?:\(\d+\)[\s-]?)?\d{2,11}(?:[\s-]\d{2,8}){0,4}"
             r"|\(\d{2,5}\)\s?\d{3,8}(?:[\s-]\d{2,8}){0,2}|0\d{1,4}-\d{5,8}|\d{3}-\d{4}|\d{3}-\d{3,4}-\d{4}"
             r"|\d{3}\s\d{4}\s\d{4}|\d{2,6}(?:-\d{2,6}){2,})(?![\w-]|,\d))",
-            r"(?P<decade>(?<![\w.])['’]?(?:1[0-9]|20)?\d0['’]?s\b)",
+            r"(?P<decade>(?<![\w.])['’]?(?:1[0-9]|20)?\d0['’]?s\b|\b(?i:twent|thirt|fort|fift|sixt|sevent|eight|ninet)ies\b)",
             r"(?P<fraction>(?<![\w./:])(?:(?P<whole>\d+)[\s-])?(?P<over>\d+)[/⁄](?P<under>\d+)(?![\w/])|\d*[½¼¾⅓⅔⅛⅕])",
             r"(?P<code>(?<![\w.])(?:[A-Za-z]+[-_]?\d|[A-Z]\.\d|\d+[-_]?(?:[A-Z]+\d|[A-Z]{1,3}-\d)|"
             r"\d+[A-Z](?:[A-Z0-9]*\d|\b(?=[^a-z]))|0[xX][0-9A-Fa-f])"
             r"[A-Za-z0-9]*(?:[-_./][A-Za-z0-9]*\d[A-Za-z0-9]*)*)",
+            # both ends of "from 2 to 4 p.m." are clock times
+            rf"(?P<opening>(?<![\w.:/-])\d{{1,2}}(?=\s?(?:to|until|till|and|[-–—])\s?\d{{1,2}}(?::\d\d)?\s?{_HALF_DAY}))",
+            r"(?P<even>\b(?:50\s?[-/–]\s?50|(?i:fifty-fifty))\b)",
+            rf"(?P<fold>\b(?i:(?P<foldvalue>{_SMALL}|\d+)-?fold)\b)",
+            r"(?P<height>(?<![\w.])(?P<feet>\d)['’′]\s?(?P<inches>\d{1,2})(?:[\"”″]|''|’’))",
+            rf"(?P<mixed>\b(?:(?P<mixedhead>(?i:{_SMALL})|\d+)|(?i:an?))\s(?i:and\s(?:an?\s|one[\s-])?(?P<mixedpart>half|quarter|third))"
+            r"\s(?P<mixedscale>hundred|thousand|million|billion|trillion)\b)",
+            rf"(?P<share>\b(?i:(?P<sharetop>{_FEW}|\d{{1,3}}))\s(?i:out\sof|in)\s(?i:every\s)?(?i:(?P<sharebottom>{_FEW}|twenty|"
+            rf"fifty|(?:a\s|one\s)?hundred|(?:a\s|one\s)?thousand|\d{{1,3}}|1,?000))\b(?![,.:%/-]\d)(?!\s?(?:{TABLES.english_pattern}|{_HALF_DAY})))",
+            r"(?P<roman>\bWW(?P<romanwar>II|I|[12])\b|(?:(?P<romanhead>\b(?:World\sWar|(?i:chapter|part|phase|stage|type|"
+            r"class|volume|book|act|scene|section|article|appendix|level|grade|group|category|annex|factor|table|figure))\s)"
+            r"(?P<romanany>[IVX]+)|(?P<romanname>(?<=[a-zé]\s))(?P<romanlong>X{0,3}(?:IX|IV|VI{1,3}|I{2,3})|X{1,2}V|XX|XI{1,3}))(?![\w'’-]|\.\w))",
             rf"(?P<figure>(?P<sign>(?:(?<![\w.)\]%])[-−–]\s?|\b(?i:minus|negative)\s)?)(?P<money>{SIGN}\s?)?(?P<minus>(?<=[$€£¥])[-−])?"
             rf"(?P<digits>{_FIGURE})(?P<suffix>st\b|nd\b|rd\b|th\b)?"
             r"(?P<scale>[\s-]?(?:hundred|thousand|million|billion|trillion|dozen)\b|(?:k|K|m|M|mn|b|B|bn|tn)\b)?)",
@@ -170,30 +185,41 @@ _TOKEN = re.compile(
             rf"(?P<parts>\b(?i:(?P<count>an?|one|two|three|four|five|six|seven|eight|"
             rf"nine)[\s-](?P<part>{_PARTS_WORD}))\b"
             r"(?!-hand|\s(?:time|floor|day|attempt|person|party)s?\b))",
-            r"(?P<half>\b(?i:half)(?:\s(?i:an?|the|of))\b|\b(?i:half)(?=-(?i:hour|year|day|mile|price|million|dozen)))",
-            rf"(?P<words>\b(?:(?i:minus|negative)\s)?(?:(?i:an?)\s(?=(?i:hundred|thousand|million|billion|trillion|"
+            r"(?P<half>\b(?i:half)(?:\s(?i:an?|the|of))\b|\b(?i:half)(?=-(?i:hour|year|day|mile|price|million|dozen))"
+            r"|\b(?i:half)(?![\s-](?i:brother|sister|hearted|baked|past|moon|time|way)|\w))",
+            r"(?P<several>\b(?i:several|a\sfew|a\scouple\sof)\s(?P<severalscale>(?i:dozen|hundred|thousand|million|billion))\b)",
+            rf"(?P<words>(?<!\d-)\b(?:(?i:minus|negative)\s)?(?:(?i:an?)\s(?=(?i:hundred|thousand|million|billion|trillion|"
             rf"dozen)\b))?(?i:{_WORD})"
             rf"(?:(?:\s|-|\sand\s|\spoint\s)(?i:{_WORD}|oh)\b)*(?:[\s-](?i:{'|'.join(_ORDINALS)})\b)?)(?![\w])",
             rf"(?P<ordinal>\b(?i:{'|'.join(_ORDINALS)})\b)",
             r"(?P<vague>\b(?:(?i:tens|dozens|hundreds)\sof\s)?(?i:dozens|hundreds|thousands|millions|billions|"
-            r"trillions)\b)",
+            r"trillions)\b|\b(?i:tens\sof|scores\sof)\b)",
         ]
     )
 )
 _ANYTHING = re.compile(
-    rf"\d|[½¼¾⅓⅔⅛⅕]|\b(?:{_WORD}|{'|'.join(_ORDINALS)}|half|quarters?|thirds|noon|midday|midnight|"
+    rf"\d|fold\b|[½¼¾⅓⅔⅛⅕]|\b(?:{_WORD}|{'|'.join(_ORDINALS)}|half|quarters?|thirds|noon|midday|midnight|"
+    rf"(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)ies|tens|scores|half|"
+    rf"(?-i:WWI|[IVX]{{2,6}}\b|[a-z]\s[VX]\b|(?:War|Chapter|Part|Phase|Stage|Type|Class|Volume|Act|Section|Article|Level)\sI\b)|"
     rf"hour|minute|day|week|fortnight|month|year|decade|century|"
     rf"dozens|hundreds|thousands|[mb]illions|{_MONTH.lower()})\b",
     re.IGNORECASE,
 )
 _UNIT = re.compile(rf"[\s-]?({TABLES.english_pattern})")
+_LEAD = 30  # how far before its first digit or number word a number can begin: "Model-A12", "World War II"
 _BELOW_ZERO = re.compile(r"[\s-]?(?:°\s?C|°\s?F|degrees?(?:\s\w+)?|°)?\s(?:below\s(?:zero|freezing)|under\szero)\b")
 _AND_A_HALF = re.compile(r"\sand\s(?:a\s(half|quarter)|(three)\squarters)\b")
 _CONNECTS = re.compile(r"\s?(?:[-–—~/x×]|to|and|or|by|through|,)\s?")
 _ADDS = re.compile(r",?\s?(?:and\s)?")
 _BEFORE_CLOCK = re.compile(r"\b(?:at|by|until|till|before|after|is|it's|was|around|since)\s$", re.IGNORECASE)
+_VERSION_BEFORE = re.compile(
+    r"\b(?:version|release|firmware|build|v\.?|python|ubuntu|android|i?os|macos|java|php|ruby|django|kubernetes|mysql|"
+    r"postgresql|cuda|gcc|debian|qt|node(?:\.js)?|chrome|firefox)\s$",
+    re.IGNORECASE,
+)
 _COLLECTIVE = {
-    "tens of": 10,
+    "tens": 10,
+    "scores": 10,
     "dozens": 10,
     "hundreds": 1e2,
     "thousands": 1e3,
@@ -201,6 +227,13 @@ _COLLECTIVE = {
     "billions": 1e9,
     "trillions": 1e12,
 }
+# What "second" counts rather than repeats: the second button, the second-largest city.
+_SECOND_OF_SEVERAL = re.compile(
+    r"(?:[\s-](?:largest|biggest|tallest|longest|highest|oldest|best|most|fastest|deepest|busiest|richest|smallest|lowest|"
+    r"youngest|worst)|\s(?:floor|button|chapter|page|step|line|row|column|day|week|month|year|quarter|prize|place|"
+    r"edition|generation|version|round|stage|phase|child|son|daughter|door|room|street|season|episode|volume|question|"
+    r"option|section|paragraph|item|century|semester|switch|valve|pump|engine|cylinder|lever|key|screw|drawer|shelf))\b"
+)
 _VERB_BEFORE_MONTH = re.compile(
     r"\b(?:in|by|of|since|until|till|during|from|last|next|this|every|early|late|mid|before|after|to|and|or|for)"
     r"[\s-]$",
@@ -208,18 +241,19 @@ _VERB_BEFORE_MONTH = re.compile(
 )
 
 
-def english_numbers(text: str) -> list[Mention]:
-    """Every number of an English text, in order; codes are kept whole."""
-    if not _ANYTHING.search(text):
-        return []
+@functools.lru_cache(maxsize=4)
+def english_numbers(text: str) -> Sequence[Mention]:
+    """Every number of an English text, in order; codes are kept whole. Kept for the next check of the same pair."""
     found: list[Mention] = []
     position = 0
-    while match := _TOKEN.search(text, position):
+    while (hint := _ANYTHING.search(text, position)) and (
+        match := _TOKEN.search(text, max(position, hint.start() - _LEAD))
+    ):
         group = match.lastgroup if match.lastgroup in _READERS else _group(match)
         mentions = _READERS[group](match, text)
         found += mentions
         position = max(mentions[-1].end if mentions else match.end(), match.end())
-    return joined(text, found, _is_connection, _is_addition)
+    return tuple(joined(text, found, _is_connection, _is_addition))
 
 
 def _group(match: re.Match[str]) -> str:
@@ -342,12 +376,11 @@ def _noon(match: re.Match[str], text: str) -> list[Mention]:
 
 def _code(match: re.Match[str], text: str) -> list[Mention]:
     written = match[0]
-    if prefix := re.match(r"[a-z]{2,}-(?=\d)", written):  # mid-1990s, level-3: the digits are an ordinary number
+    if prefix := re.match(r"[A-Za-z]?[a-z]{2,}-(?=\d)", written):  # mid-1990s, level-3: an ordinary number
         return english_numbers_at(text, match.start() + prefix.end())
     if measured := re.fullmatch(rf"({_FIGURE})({TABLES.english_pattern})", written):
-        return [
-            _mention(match, values=(float(measured[1]),), units=english_units(measured[2]), loose=len(measured[2]) < 2)
-        ]
+        units = english_units(measured[2]) + (english_units("km") if measured[2] == "K" else ())  # a 10K race
+        return [_mention(match, values=(float(measured[1]),), units=units, loose=len(measured[2]) < 2)]
     return [_mention(match, values=_digit_groups(written), kind=CODE)]
 
 
@@ -372,9 +405,98 @@ def _whole_code(match: re.Match[str], text: str) -> list[Mention]:
 
 
 def _decade(match: re.Match[str], text: str) -> list[Mention]:
-    value = float(re.sub(r"\D", "", match[0]))
+    """Read the 1990s, the sixties, "in her 30s": a decade of a century or of a life."""
+    digits = re.sub(r"\D", "", match[0])
+    value = float(digits) if digits else float(_TENS[match[0].lower().removesuffix("ies") + "y"])
     values = (value, value % 100, *((value // 100 + 1,) if value % 100 == 0 else ()))
+    if value < 100:
+        values += (1900 + value, 2000 + value, 1800 + value)
     return [_mention(match, values=values, loose=True)]
+
+
+def _opening(match: re.Match[str], text: str) -> list[Mention]:
+    """Read the 2 of "from 2 to 4 p.m.", in either half of the day; 2 to 40 is no clock time."""
+    hour = int(match[0])
+    if not 1 <= hour <= 12:
+        return [_mention(match, values=(hour,), loose=True)]
+    return [_mention(match, values=(hour,), kind=CLOCK, moments=_moments(hour, 0, None))]
+
+
+def _even(match: re.Match[str], text: str) -> list[Mention]:
+    """Read 50-50, each one half."""
+    return [_mention(match, values=(0.5, 50.0), readings=((50.0, PERCENT),), loose=True, strict=False)]
+
+
+def _fold(match: re.Match[str], text: str) -> list[Mention]:
+    """Read "fivefold": to five times as much, or by four times."""
+    written = match["foldvalue"]
+    value = float(written) if written.isdigit() else _words(written)[0]
+    return [_mention(match, values=(value, value - 1), loose=True)]
+
+
+def _height(match: re.Match[str], text: str) -> list[Mention]:
+    """Read 6'2", feet and inches."""
+    feet, inches = float(match["feet"]), float(match["inches"])
+    parts = tuple(
+        Mention(match.start(), match.end(), match[0], (value,), units=english_units(unit))
+        for value, unit in ((feet, "feet"), (inches, "inches"))
+    )
+    readings = tuple((feet + inches / 12, unit) for unit in english_units("feet"))
+    return [_mention(match, readings=readings, parts=parts)]
+
+
+def _spoken_time(match: re.Match[str], text: str) -> list[Mention]:
+    """Read "at five thirty"; none where it is no clock time."""
+    words = re.split(r"[\s-]+", match[0].lower())
+    hour, minute = _ONES.get(words[0], 0), _words(" ".join(words[1:]))[0] if len(words) > 1 else 0
+    if not (1 <= hour <= 12 and 10 <= minute <= 59 and _BEFORE_CLOCK.search(text, 0, match.start())):
+        return []
+    half = re.compile(rf"\s?{_HALF_DAY}").match(text, match.end())
+    moments = _moments(hour, int(minute), half[0].strip()[0].lower() if half else None)
+    return [_mention(match, values=(hour, minute), kind=CLOCK, moments=moments)]
+
+
+def _mixed(match: re.Match[str], text: str) -> list[Mention]:
+    """Read "two and a half million"."""
+    head = match["mixedhead"]
+    whole = 1.0 if head is None else float(head) if head.isdigit() else _words(head)[0]
+    value = (whole + 1 / _PARTS[match["mixedpart"].lower()]) * _SCALES[match["mixedscale"].lower()]
+    return [_with_unit(_mention(match, values=(value,)), text)]
+
+
+def _share(match: re.Match[str], text: str) -> list[Mention]:
+    """Read "nine out of ten": a share, or its two numbers where the translation counts both."""
+    top, bottom = (
+        float(written.replace(",", "")) if written[0].isdigit() else _words(written)[0]
+        for written in (match["sharetop"], match["sharebottom"])
+    )
+    parts = tuple(
+        Mention(match.start(), match.end(), written, (value,), strict=value > 1)
+        for written, value in ((match["sharetop"], top), (match["sharebottom"], bottom))
+    )
+    if top >= bottom:
+        return list(parts)
+    share = top / bottom
+    return [_mention(match, values=(share,), readings=((share * 100, PERCENT),), loose=True, parts=parts)]
+
+
+def _roman(match: re.Match[str], text: str) -> list[Mention]:
+    """Read World War II, Henry VIII, Chapter IV; only the numeral itself is the mention."""
+    group = next(name for name in ("romanwar", "romanany", "romanlong") if match[name] is not None)
+    written = match[group]
+    value = float(written) if written.isdigit() else float(roman_value(written))
+    return [Mention(match.start(group), match.end(group), written, (value,), strict=value > 0)]
+
+
+def roman_value(text: str) -> int:
+    """Value of a Roman numeral up to 39."""
+    signs = [{"I": 1, "V": 5, "X": 10}[sign] for sign in text]
+    return sum(-a if a < b else a for a, b in zip(signs, [*signs[1:], 0]))
+
+
+def _several(match: re.Match[str], text: str) -> list[Mention]:
+    scale = match["severalscale"].lower()
+    return [_mention(match, values=(10.0 if scale == "dozen" else _SCALES[scale],), kind=VAGUE, strict=False)]
 
 
 def _fraction(match: re.Match[str], text: str) -> list[Mention]:
@@ -404,14 +526,16 @@ def _figure(match: re.Match[str], text: str) -> list[Mention]:
     readings: tuple[tuple[float, Unit], ...] = ()
     if scale in ("k", "K", "m", "M", "b", "B") and not match["money"]:
         # 5m is five metres or five million, 5K five thousand or a code.
-        readings = tuple((value, unit) for unit in english_units(scale))
+        metres = english_units("km") if scale in "kK" else ()  # a 10K race
+        readings = tuple((value, unit) for unit in (*english_units(scale), *metres))
         values = (value * _scale(scale), value)
         return [_mention(match, values=values, readings=readings, loose=True)]
     if scale:
         value *= _scale(scale)
     if match["money"]:
         units = sign_units(match["money"].strip())
-    if (len(digits) > 6 and digits.isdigit() and digits == match["digits"]) or re.match(r"0\d", digits):
+    version = "." in digits and digits.endswith("0") and _VERSION_BEFORE.search(text, 0, match.start())
+    if (len(digits) > 6 and digits.isdigit() and digits == match["digits"]) or re.match(r"0\d", digits) or version:
         return [_mention(match, values=(value,), kind=CODE)]
     mention = _mention(match, values=(value,), units=units, ordinal=bool(match["suffix"]))
     return [mention if units else _with_unit(mention, text)]
@@ -422,7 +546,9 @@ def _with_unit(mention: Mention, text: str) -> Mention:
     end, values = mention.end, mention.values
     if half := _AND_A_HALF.match(text, end):
         end = half.end()
-        values = tuple(value + {"half": 0.5, "quarter": 0.25}.get(half[1], 0.75) for value in values)
+        scale = re.search(r"(thousand|million|billion|trillion)$", mention.text)
+        one = _SCALES[scale[1]] if scale else 1.0  # a million and a half
+        values = tuple(value + one * {"half": 0.5, "quarter": 0.25}.get(half[1], 0.75) for value in values)
     units: tuple[Unit, ...] = ()
     loose = mention.loose
     if mention.values[0] > 0 and _BELOW_ZERO.match(text, end):
@@ -475,6 +601,8 @@ def _word_number(match: re.Match[str], text: str) -> list[Mention]:
     if len(words) > 2 and all((word in _ONES and _ONES[word] < 10) or word == "oh" for word in words):
         digits = "".join(str(_ONES.get(word, 0)) for word in words)
         return [Mention(match.start(), match.end(), digits, (float(digits),), CODE)]
+    if clock := _spoken_time(match, text):
+        return clock
     values = _words(match[0])
     ordinal = words[-1] in _ORDINALS
     if len(values) > 1:
@@ -482,7 +610,10 @@ def _word_number(match: re.Match[str], text: str) -> list[Mention]:
     strict = values[0] not in (0.0, 1.0, 2.0) or len(words) > 1
     mention = _mention(match, values=values, ordinal=ordinal, strict=strict)
     mention = mention if ordinal else _with_unit(mention, text)
-    if mention.units and not mention.strict and values[0] == 2.0:
+    exact = (mention.units and values[0] == 2.0) or mention.values != values  # two metres, one and a half
+    if text.startswith((" times", " thanks"), match.end()) and words[0] in ("a", "an"):
+        mention = Mention(**{**vars(mention), "strict": False})  # "thank you a thousand times"
+    elif exact and not mention.strict:
         mention = Mention(**{**vars(mention), "strict": True})
     return [mention]
 
@@ -523,14 +654,14 @@ def _half_of(match: re.Match[str], text: str) -> list[Mention]:
 
 def _ordinal(match: re.Match[str], text: str) -> list[Mention]:
     value = float(_ORDINALS[match[0].lower()])
-    return [_mention(match, values=(value,), ordinal=True, strict=value > 2)]
+    strict = value > 2 or (value == 2 and bool(_SECOND_OF_SEVERAL.match(text, match.end())))
+    return [_mention(match, values=(value,), ordinal=True, strict=strict)]
 
 
 def _vague(match: re.Match[str], text: str) -> list[Mention]:
-    words = match[0].lower().split(" of ")
     magnitude = 1.0
-    for word in words:
-        magnitude *= 10 if word == "tens" else _COLLECTIVE[word]
+    for word in match[0].lower().removesuffix(" of").split(" of "):
+        magnitude *= _COLLECTIVE[word]
     return [_mention(match, values=(magnitude,), kind=VAGUE, strict=False)]
 
 
@@ -548,6 +679,14 @@ _READERS = {
     "dotted": _whole_code,
     "phone": _whole_code,
     "decade": _decade,
+    "opening": _opening,
+    "mixed": _mixed,
+    "even": _even,
+    "fold": _fold,
+    "height": _height,
+    "share": _share,
+    "roman": _roman,
+    "several": _several,
     "fraction": _fraction,
     "code": _code,
     "figure": _figure,

@@ -53,7 +53,8 @@ class Glossary:
     @functools.cached_property
     def forms(self) -> re.Pattern[str]:
         """What finds any name's form of two signs or more in a translation."""
-        names = [name for name in self.names.values() if not name.word and not name.english.isupper()]
+        names = [name for name in self.names.values() if not (name.word or name.english.isupper())]
+        names = [name for name in names if name.english not in name.forms]  # PowerPoint: 幻灯片 are slides as well
         forms = {form for name in names for form in name.forms if len(form) > 1}
         return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
@@ -72,7 +73,7 @@ class Glossary:
 
 
 def _first_word(english: str) -> str:
-    return re.split(r"[ -]", english)[0]
+    return re.split(r"[ '’-]|\.(?= )", english)[0]  # Xi'an begins with Xi, St. Louis with St
 
 
 def read_names(path: Path) -> list[Name]:

@@ -8,17 +8,36 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from harness.checks.phenomena.chinese_numbers import chinese_numbers
-from harness.checks.phenomena.constructions import broken_constructions
+from harness.checks.phenomena.changed_places import (
+    comparison_turned,
+    counts_exchanged,
+    ends_exchanged,
+    ratios_turned,
+    spoken_ratios,
+)
+from harness.checks.phenomena.chinese_numbers import chinese_numbers, idioms
 from harness.checks.phenomena.english_numbers import english_numbers
 from harness.checks.phenomena.mentions import CLOCK, CODE, DAY, MONTH, PLAIN, VAGUE, Mention
-from harness.checks.phenomena.spellings import broken_roman, plainly_said
 from harness.checks.phenomena.units import TABLES, Unit, chinese_units
 from harness.checks.phenomena.verdict import Slot, Verdict
 
 _UNIT_ANYWHERE = re.compile(TABLES.chinese_pattern)
-_FALLING = re.compile("[降减跌亏损低少负零欠缩]")
+# What says "minus" of a change, a debt or a height: 下降3% is -3%, but 降至3% is not.
+_FALLING = re.compile("[降减跌少缩](?![至到为])|[亏损负欠]|赤字|逆差|透支|以下|低于海|海平面下")
+_PAIRS = re.compile(
+    r"\b(?:both|two|every\sother|twice|couple|pairs?|doubl\w*|half|halve[sd]?|trebl\w*|tripl\w*|quadrupl\w*)\b",
+    re.IGNORECASE,
+)
+_CHINESE_PAIRS = re.compile("[双两俩二倍对番几半隔副]")
+_SECOND = re.compile("第二|[二两次另又再下后乙亚Ⅱ]|II|(?<!\\d)2(?!\\d)")
+_REDUCED = re.compile(r"\b(?:off|discount\w*|reduc\w+|cheaper|sav\w+|less|markdown|cut\w*)\b", re.IGNORECASE)
+_ROMAN_SIGNS = str.maketrans(
+    dict(zip("ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ", (" I ", " II ", " III ", " IV ", " V ", " VI ", " VII ", " VIII ", " IX ", " X ")))
+)
+_ONE = re.compile(r"\b(?:an?|one|single|each|per|every|the\s(?:dollar|euro|pound|yen))\b", re.IGNORECASE)
+_HOUR = 3600.0  # "a minute" and "a second" are idioms as often as not
 # English words that let a number appear in Chinese: 双重 is double, 四边形 a quadrangle, 两者 both.
 _FREE = [
     (re.compile(pattern, re.IGNORECASE), values)
@@ -30,7 +49,7 @@ _FREE = [
             r"duplicate\w*|again)\b",
             (2.0,),
         ),
-        (r"\b(?:thirds?|tri\w+|ternary|three\w*|thrice|and|sandwich\w*|cubic)\b", (3.0,)),
+        (r"\b(?:thirds?|tri\w+|ternary|three\w*|thrice|sandwich\w*|cubic)\b", (3.0,)),
         (
             r"\b(?:quarter\w*|quadr\w+|squares?|four\w*|around|everywhere|surround\w*|seasons?|fourth\w*|"
             r"directions?)\b",
@@ -44,7 +63,7 @@ _FREE = [
         (r"\b(?:week\w*|biweekly)\b", (7.0, 1.0, 2.0)),
         (r"\b(?:fortnight\w*)\b", (2.0, 14.0)),
         (r"\b(?:midnight|noon|midday)\b", (12.0, 0.0, 24.0)),
-        (r"\b(?:daily|day|24/7)\b", (24.0, 1.0)),
+        (r"\b(?:daily|day|24/7|clock)\b", (24.0, 1.0)),
         (r"\b(?:mill?ions?|millionaires?)\b", (1e6,)),
         (r"\b(?:several|few|some|many|various|countless|myriad)\b", (2.0, 3.0, 10.0)),
         (r"\b(?:five-star|stars?)\b", (5.0,)),
@@ -60,23 +79,28 @@ _RELATIVE = 1e-9
 
 def check_numbers(source: str, translation: str) -> Verdict:
     """Judge the numbers of a translation; markup has been blanked in both texts."""
-    source, translation = plainly_said(source, translation)
-    if broken := [*broken_constructions("numbers", source, translation), *broken_roman(source, translation)]:
-        return Verdict.of(broken, applies=True)
+    if "廿" in translation or "卅" in translation:
+        translation = translation.replace("廿", "二十").replace("卅", "三十")
     left, right = english_numbers(source), chinese_numbers(translation)
-    if not left and not any(mention.strict for mention in right):
+    if not left and not any(mention.strict for mention in right) and not _PAIRS.search(source):
         return Verdict.of((), applies=False)
+    if _REDUCED.search(source):  # 八折 is 20 % off, and 80 % of the price
+        right = [replace(m, readings=m.readings[:1]) if _is_discount(m) else m for m in right]
     left, right = _aligned(left, right)
     judge = _Judge(source, translation, left, right)
-    return Verdict.of(judge.slots(), applies=True)
+    return Verdict.of(judge.slots(), applies=judge.applies())
 
 
-def _aligned(left: list[Mention], right: list[Mention]) -> tuple[list[Mention], list[Mention]]:
+def _is_discount(mention: Mention) -> bool:
+    return mention.text.endswith("折")
+
+
+def _aligned(left: Sequence[Mention], right: Sequence[Mention]) -> tuple[list[Mention], list[Mention]]:
     """Take sums apart whose total is not on the other side: 2 hours 15 minutes may be compared part by part."""
     return _taken_apart(left, right), _taken_apart(right, left)
 
 
-def _taken_apart(mentions: list[Mention], others: list[Mention]) -> list[Mention]:
+def _taken_apart(mentions: Sequence[Mention], others: Sequence[Mention]) -> list[Mention]:
     found: list[Mention] = []
     for mention in mentions:
         if mention.parts and not any(same_value(mention, other) for other in others):
@@ -95,6 +119,8 @@ def _converted(value: float, unit: Unit, other: float, other_unit: Unit) -> bool
     if unit.dimension != other_unit.dimension:
         return False
     want, have = unit.base(value), other_unit.base(other)
+    if unit.dimension == "data" and have:
+        return any(math.isclose(want / have, 1.024**power, rel_tol=1e-9) for power in range(-3, 4))
     if math.isclose(want, have, rel_tol=1e-9, abs_tol=1e-12):
         return True
     if unit.system == other_unit.system:
@@ -130,6 +156,11 @@ def _digits(mention: Mention) -> str:
     return re.sub(r"[^0-9A-Za-z]", "", mention.text).casefold()
 
 
+def _spelled(code: Mention) -> bool:
+    """Whether a code's digits count and not its value: 0042, version 3.10."""
+    return code.kind == CODE and ((len(code.text) > 2 and code.text[0] == "0") or "." in code.text)
+
+
 def _common(left: Mention, right: Mention) -> bool:
     return any(_equal(a, b) for a in left.values for b in right.values)
 
@@ -154,7 +185,10 @@ class _Judge:
         """Whether the translation's number says what the source's says."""
         if left.kind == CODE or right.kind == CODE:
             return _digits(left).removeprefix("v") == _digits(right).removeprefix("v") or (
-                len(left.values) == 1 and len(right.values) == 1 and _common(left, right)
+                len(left.values) == 1
+                and len(right.values) == 1
+                and _common(left, right)
+                and not (_spelled(left) or left.kind == right.kind)
             )
         if left.kind == VAGUE or right.kind == VAGUE:
             return _common(left, right)
@@ -198,8 +232,21 @@ class _Judge:
             return len(left.values) > 1 and ":" in left.text and all(self._has(value, PLAIN) for value in left.values)
         if "/" in left.text and re.fullmatch(r"\d+/\d+", left.text):
             return all(self._has(float(part)) for part in left.text.split("/")) or self.dated(left.text)
-        if left.values and left.values[0] < 0 and _FALLING.search(self.translation):
+        if left.values == (2.0,) and left.ordinal:
+            return bool(_SECOND.search(self.translation))
+        if left.text.isupper() and not left.text.strip("IVX"):
+            return bool(re.search(rf"(?<![A-Za-z]){left.text}(?![A-Za-z])", self.translation.translate(_ROMAN_SIGNS)))
+        degrees = any(unit.dimension == "temperature" for unit in left.units)
+        if left.values and left.values[0] < 0 and not degrees and _FALLING.search(self.translation):
             return self._has(-left.values[0])
+        if left.values == (12.0,) and any(right.kind == VAGUE and right.values == (10.0,) for right in self.right):
+            return True  # more than a dozen, 十几
+        if left.values == (100.0,) and left.units and re.search("百分之?百|[全纯]|完全", self.translation):
+            return True
+        if len(left.values) == 1 and 2 <= left.values[0] <= 10 and not left.units:
+            sign = "  二三四五六七八九十"[int(left.values[0])]
+            if any(sign in idiom or (sign == "二" and "两" in idiom) for idiom in idioms(self.translation)):
+                return True  # four seasons, 四季
         if left.values == (0.0,):
             return bool(re.search("[零〇无没不]", self.translation))
         return False
@@ -222,6 +269,14 @@ class _Judge:
         letters = re.sub(r"[^A-Za-z]", "", left.text)
         return 0 < len(letters) <= 2 and all(self._has(value) for value in left.values)  # Q3 is 第三季度
 
+    def applies(self) -> bool:
+        """Whether there is a number to judge: an English one of weight, or one that the translation has as well."""
+        if any(left.strict or left.kind for left in self.left) or any(right.strict for right in self.right):
+            return True
+        if any(self.matches(left, right) for left in self.left for right in self.right):
+            return True
+        return bool(_PAIRS.search(self.source) and _CHINESE_PAIRS.search(self.translation))
+
     def slots(self) -> Iterator[Slot]:
         """What is lost, changed or added."""
         lost = [left for left in self.left if left.strict and not self.found(left)]
@@ -235,6 +290,9 @@ class _Judge:
             yield Slot("", right.text, f"{right.text} is not in the source")
         if not lost and not added:
             yield from self._swapped()
+            yield from self._spans()
+            yield from self._vague_changed()
+            yield from self._noon_changed()
             yield from self._ordinals()
 
     def _explained(self, right: Mention) -> bool:
@@ -248,6 +306,9 @@ class _Judge:
                 bool(right.values)
                 and all(any(_common(left, _bare(value)) for left in self.left) for value in right.values)
             )
+        couples = (left for left in self.left if left.kind == VAGUE and "couple" in left.text.lower())
+        if right.values and any(_equal(2 * left.values[0], right.values[0]) for left in couples):
+            return True
         if right.kind == VAGUE:
             return (
                 any(left.values and _equal(left.values[0], right.values[0]) for left in self.left)
@@ -263,7 +324,8 @@ class _Judge:
             return all(any(_common(left, _bare(value)) for left in self.left) for value in right.values)
         if re.fullmatch(r"\d+/\d+", right.text):
             return all(any(_common(left, _bare(float(p))) for left in self.left) for p in right.text.split("/"))
-        falls = bool(right.values) and right.values[0] > 0 and bool(_FALLING.search(self.translation))
+        degrees = any(unit.dimension == "temperature" for unit in right.units)
+        falls = bool(right.values) and right.values[0] > 0 and not degrees and bool(_FALLING.search(self.translation))
         if falls and any(_common(left, _bare(-right.values[0])) for left in self.left):
             return True
         return self._free(right)
@@ -278,33 +340,64 @@ class _Judge:
 
     def _free(self, right: Mention) -> bool:
         """Whether a number of the translation comes from an English word that is none."""
+        if right.ordinal and right.values and right.values[0] > 2:
+            return False
+        if "24/7" in self.source and set(right.values) & {24.0, 7.0}:
+            return True
         if right.text[0].isascii() and right.values and right.values[0] != 1.0:
             return right.text in self.source
         values = set(right.values)
         if 1.0 in values and not right.text[:1].isascii():
             return True
         if values <= {1.0}:
-            return not right.units or bool(
-                re.search(r"\b(?:an?|one|single|each|per|every)\b", self.source, re.IGNORECASE)
-            )
+            return not right.units or bool(_ONE.search(self.source))
         return any(values & set(free) and pattern.search(self.source) for pattern, free in _FREE)
 
     def _swapped(self) -> Iterator[Slot]:
-        """Find "from A to B" that came out as 从B到A."""
-        source = re.search(r"\bfrom\b(.{1,40}?)\bto\b(.{1,30})", self.source)
-        target = re.search("(?:从|由)(.{1,25}?)(?:到|至|降|升|增|减|提|改|变|涨|跌)(.{1,20})", self.translation)
-        if not (source and target):
-            return
-        sides = []
-        for match, mentions in ((source, self.left), (target, self.right)):
-            first = [m for m in mentions if match.start(1) <= m.start < match.end(1)]
-            second = [m for m in mentions if match.start(2) <= m.start < match.end(2)]
-            if not first or not second:
-                return
-            sides.append((first[-1], second[0]))
-        (a, b), (x, y) = sides
-        if not self.matches(a, x) and self.matches(a, y) and self.matches(b, x):
-            yield Slot(source[0].strip(), target[0], "the two ends have changed places")
+        """Find values that have changed places."""
+        texts, sides = (self.source, self.translation), (self.left, self.right)
+        yield from ends_exchanged(texts, sides, self.matches)
+        yield from ratios_turned(*texts)
+        yield from spoken_ratios(*texts)
+        yield from comparison_turned(texts, sides, self.matches)
+        if len(self.left) > 1:
+            yield from counts_exchanged(texts, sides, self.matches)
+
+    def _spans(self) -> Iterator[Slot]:
+        """Find "an hour" that came out as 一天: neither has to stand, but one may not become the other."""
+        for left in self.left:
+            if left.strict or left.values != (1.0,):
+                continue
+            if not any(unit.dimension == "span" or unit.factor >= _HOUR for unit in left.units):
+                continue
+            for right in self.right:
+                if right.values != (1.0,) or not right.units or right.kind:
+                    continue
+                spans = {unit.dimension for unit in (*left.units, *right.units)} <= {"time", "span"}
+                if spans and not any(self.matches(other, right) for other in self.left):
+                    yield Slot(left.text, right.text, f"{left.text} became {right.text}")
+
+    def _noon_changed(self) -> Iterator[Slot]:
+        """Find "midnight" that came out as 中午."""
+        for left in self.left:
+            if left.kind == CLOCK and not left.strict and not self.found(left):
+                for right in self.right:
+                    if right.kind == CLOCK and not right.strict and not self._said(right):
+                        yield Slot(left.text, right.text, f"{left.text} became {right.text}")
+
+    def _said(self, right: Mention) -> bool:
+        return any(self.matches(left, right) for left in self.left)
+
+    def _vague_changed(self) -> Iterator[Slot]:
+        """Find "hundreds" that came out as 数千; 许多 and the like say neither."""
+        lost = [left for left in self.left if left.kind == VAGUE and not self.found(left)]
+        added = [
+            right
+            for right in self.right
+            if right.kind == VAGUE and not right.strict and not any(self.matches(left, right) for left in self.left)
+        ]
+        if lost and added:
+            yield Slot(lost[0].text, added[0].text, f"{lost[0].text} became {added[0].text}")
 
     def _ordinals(self) -> Iterator[Slot]:
         """Find "the third pump" that came out as 三个泵, and "three pumps" as 第三个泵."""

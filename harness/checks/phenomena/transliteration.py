@@ -74,7 +74,7 @@ def _skeleton(name: str) -> list[str]:
 def sounds_like(name: str, text: str) -> bool:
     """Whether a run of signs in a Chinese text can transcribe a name of two consonants or more."""
     want = _skeleton(name)
-    if len(want) < 2:
+    if len(want) - want.count("l") < 2 and len(want) < 3 and name[:1] not in "AEIOU":
         return False
     tolerance = 0 if len(want) < 4 else len(want) // 3
     for match in _RUN.finditer(text):

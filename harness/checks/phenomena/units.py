@@ -20,7 +20,7 @@ class Unit:
         dimension: what it measures, e.g. ``length``; values of one dimension can be compared.
         factor: size in the dimension's base unit.
         offset: what is added after the factor, for temperatures.
-        system: ``us`` where a conversion to ``si`` is rounded by whoever converts.
+        system: conversions between two systems are rounded by whoever converts.
     """
 
     dimension: str
@@ -36,7 +36,7 @@ class Unit:
 Units = tuple[Unit, ...]
 MONEY = {"usd", "dollars", "eur", "gbp", "cny", "jpy", "krw", "inr", "rub", "chf"}
 _SIGNS = {
-    "$": ("usd", "dollars", "cny"),
+    "$": ("usd", "dollars"),
     "€": ("eur",),
     "£": ("gbp",),
     "¥": ("cny", "jpy"),
@@ -98,7 +98,7 @@ def _guard(name: str) -> str:
         "节": "(?![课点])",
         "位": "(?![客老先女员])",
         "周": "(?!围)",
-        "成": "(?![员功为套])",
+        "成": "(?![功为套立分就长交果本熟都]|员(?!工))",
         "元": "(?![素件旦])",
         "块": "(?![板])",
         "米": "(?![饭粉])",
