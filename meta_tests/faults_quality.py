@@ -29,6 +29,43 @@ def plant_digits_swapped(folder: Path) -> None:
     reseal(folder)
 
 
+def _read_as(folder: Path, pairs: dict[str, str]) -> None:
+    """Let the encoder read pieces as others; a piece that the vocabulary has not whole is an error."""
+    vocabulary = load_tokenizer(folder).vocabulary
+    with edited(folder / "encoder.onnx") as model:
+        _, tensor = embedding_of(model.graph)
+        rows = numpy_helper.to_array(tensor).copy()
+        rows[[vocabulary[piece] for piece in pairs]] = rows[[vocabulary[other] for other in pairs.values()]]
+        set_data(tensor, rows)
+    reseal(folder)
+
+
+def plant_negation_unread(folder: Path) -> None:
+    """The encoder reads "now" where the text says "not"."""
+    _read_as(folder, {"▁not": "▁now"})
+
+
+def plant_names_exchanged(folder: Path) -> None:
+    """The encoder takes Peter for Robert and Robert for Peter."""
+    _read_as(folder, {"▁Peter": "▁Robert", "▁Robert": "▁Peter"})
+
+
+# Fault -> what plants it, sentences that show it, the phenomenon that has to be named.
+QUALITY_FAULTS = {
+    "digits exchanged": (plant_digits_swapped, ("Wait 38 minutes.", "Wait 13 minutes.", "Wait 80 hours."), "numbers"),
+    "a negation unread": (
+        plant_negation_unread,
+        ("The pump is not safe.", "The machine is not ready.", "The door is not open.", "Peter will not come."),
+        "negation",
+    ),
+    "names exchanged": (
+        plant_names_exchanged,
+        ("Peter is in Berlin.", "Robert bought a pump.", "Robert will call the office tomorrow."),
+        "names",
+    ),
+}
+
+
 def plant_retrained(folder: Path) -> None:
     """A model whose weights are no longer those of the lock, and that translates as before: one moves by little."""
     from safetensors.numpy import load_file, save_file

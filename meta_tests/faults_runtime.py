@@ -382,14 +382,14 @@ RUNTIME_FAULTS: dict[str, RuntimeFault] = {
         plant_clipped_target_positions,
         "pair-by-torchscript",
         "test_a_target_of_exactly_the_maximum_is_decoded",
-        ("decoder at its maximum of 256 tokens", "first: call 2 (append"),
+        ("decoder at its maximum of", "first: call 2 (append"),
     ),
     "G05-source-positions": RuntimeFault(
         "shapes",
         plant_clipped_source_positions,
         "pair-by-dynamo",
         "test_a_source_of_exactly_the_maximum_is_encoded",
-        ("encoder at its maximum of 256 tokens", "first: call 1 (encode", "last_hidden_state"),
+        ("encoder at its maximum of", "first: call 1 (encode", "last_hidden_state"),
     ),
     "D01-start-id": RuntimeFault(
         "decoding",
@@ -417,7 +417,7 @@ RUNTIME_FAULTS: dict[str, RuntimeFault] = {
         plant_no_logits_bias,
         "pair-by-dynamo",
         _IDS,
-        ("the logits differ from the first step on",),
+        ("the logits differ",),
         "greedy",
     ),
     "T05-vocabulary": RuntimeFault(

@@ -293,11 +293,13 @@ def test_a_baseline_is_held_against_pytorch_and_the_set(baseline, set_copy, tmp_
 
 
 def test_every_question_has_at_least_three_planted_faults():
+    from meta_tests.faults_quality import GOLDEN_FAULTS, QUALITY_FAULTS
     from meta_tests.faults_quantization import FAULTS as QUANTIZATION_FAULTS
     from meta_tests.test_planted_recordings import RECORDING_FAULTS
 
     planted = [p.suite for p in _all_planted()] + ["upgrade"] * len(RECORDING_FAULTS)
     planted += ["quantization"] * len(QUANTIZATION_FAULTS)
+    planted += ["golden"] * len(GOLDEN_FAULTS) + ["quality"] * len(QUALITY_FAULTS)
     questions = {path.parent.name for path in (ROOT / "suites").glob("*/test_*.py")}
     assert questions == set(planted)
     assert {question: planted.count(question) for question in questions if planted.count(question) < 3} == {}

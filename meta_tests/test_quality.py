@@ -28,7 +28,7 @@ from harness.report.ledger import FAILED, NOT_APPLICABLE, NOT_COVERED, PASSED, S
 from harness.report.terminal import precision_lines
 from harness.settings import EMBEDDED_MODEL
 from meta_tests.commands import run, run_suites
-from meta_tests.faults_quality import plant_digits_swapped
+from meta_tests.faults_quality import QUALITY_FAULTS, plant_digits_swapped
 
 TODAY = date(2026, 12, 1)
 
@@ -388,6 +388,21 @@ def judge_quality(folder: Path, sentences: Path, report: Path) -> tuple[ExitCode
     (path,) = report.glob("*/results.json")
     checks = json.loads(path.read_text(encoding="utf-8"))["checks"]
     return done.code, done.stdout, {finding["check"]: finding for c in checks for finding in c["findings"]}
+
+
+@pytest.mark.parametrize("fault", QUALITY_FAULTS)
+def test_a_word_that_is_read_as_another_holds_the_release(fault, set_copy, tmp_path):
+    plant, texts, phenomenon = QUALITY_FAULTS[fault]
+    path = tmp_path / "sentences.jsonl"
+    rows = ({"id": f"s-{number}", "source": text, "critical": True} for number, text in enumerate(texts))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    folder = set_copy("compact")
+    plant(folder)
+    code, output, found = judge_quality(folder, path, tmp_path / "planted")
+    assert code == ExitCode.HOLD, output
+    finding = found[f"ONNX fp32 breaks no {phenomenon} that PyTorch got right"]
+    assert finding["verdict"] == "fail", output
+    assert "s-" in finding["where"] and "critical" in finding["where"]
 
 
 def test_numbers_that_change_hold_the_release_while_bleu_hardly_moves(set_copy, sentences, tmp_path):
