@@ -12,7 +12,9 @@ import pytest
 from harness.checks.phenomena import check_pair
 
 ROOT = Path(__file__).resolve().parents[1]
-PAIRS = sorted((ROOT / "meta_tests" / "phenomena").glob("*.jsonl"))
+# Two sets by two writers; the second was first seen by the checks when they were done (meta_tests/phenomena/README.md).
+PAIRS = ROOT / "meta_tests" / "phenomena"
+PHENOMENA = sorted(path.stem for path in PAIRS.glob("*.jsonl"))
 # Targets of the checks, written before they were: of every phenomenon's faults, and of sound translations.
 PRECISION, RECALL, FALSE_ALARMS_IN_2000 = 0.98, 0.95, 1
 
@@ -21,22 +23,26 @@ def read(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def labelled(phenomenon: str) -> list[dict]:
+    return read(PAIRS / f"{phenomenon}.jsonl") + read(PAIRS / "second" / f"{phenomenon}.jsonl")
+
+
 def verdict(entry: dict) -> str:
     return check_pair(entry["source"], entry["translation"])[entry["phenomenon"]].verdict
 
 
-@pytest.mark.parametrize("path", PAIRS, ids=lambda path: path.stem)
-def test_faults_of_the_labelled_pairs_are_found_and_no_others(path):
-    entries = read(path)
+@pytest.mark.parametrize("phenomenon", PHENOMENA)
+def test_faults_of_the_labelled_pairs_are_found_and_no_others(phenomenon):
+    entries = labelled(phenomenon)
     called = {entry["id"] for entry in entries if verdict(entry) == "fault"}
     faults = {entry["id"] for entry in entries if entry["verdict"] == "fault"}
     assert len(called & faults) >= RECALL * len(faults), sorted(faults - called)
     assert len(called & faults) >= PRECISION * len(called), sorted(called - faults)
 
 
-@pytest.mark.parametrize("path", PAIRS, ids=lambda path: path.stem)
-def test_verdicts_agree_with_the_labels(path):
-    entries = read(path)
+@pytest.mark.parametrize("phenomenon", PHENOMENA)
+def test_verdicts_agree_with_the_labels(phenomenon):
+    entries = labelled(phenomenon)
     wrong = [entry["id"] for entry in entries if verdict(entry) != entry["verdict"]]
     assert len(wrong) <= 0.05 * len(entries), wrong
 

@@ -168,7 +168,8 @@ def _dropped(left: list[str], right: list[str], words: int, signs: int, translat
         return
     # One sentence fewer: merged with a comma, or gone. Gone if no clauses are left to hold it or if
     # the whole is too short.
-    if (len(clauses) < len(left) and signs < 1.45 * words) or (signs < 1.0 * words and longest >= 4 and shortest >= 2):
+    scant = (1.0 if len(clauses) < len(left) else 0.7) * words
+    if (len(clauses) < len(left) and signs < 1.45 * words) or (signs < scant and longest >= 4 and shortest >= 2):
         yield Slot(" ".join(left), translation, f"{len(left)} sentences became {len(right)}")
 
 

@@ -33,7 +33,7 @@ _EMPTY = re.compile(
     r"n['’]t)\b[^.;]*\b(?:until|till)\b|\bcouldn['’]t\s(?:agree|be\s(?:more|better|"
     r"happier))\b|\bwhy\s(?:not|don['’]t)\b|\bnever\s?mind\b|\bno,|^no[.,!?]|\bnot\s(?:a|an)\s(?:bit|few|little)\b|"
     r"\bnot\sun(?:common|usual\w*|like\w*|reasonable|known|important|expected|aware|happy|familiar|necessary)\b|\bnot\s(?:in(?:valid|correct|complete|visible|frequent\w*|significant|considerable|sufficient)|impossible|improbable)\b|"
-    r"\bnot\swithout\b|\bnever\sfails?\b|\bnot\sat\sall\b(?=[.!]?$)|\bha(?:ve|s|d)\sno\schoice\b|\bnot\sbad\b|\blast\sbut\snot\b|"
+    r"\bnot\swithout\b|\bnever\sfails?\b|\bnot\sat\sall\b(?=[.!]?$)|\bha(?:ve|s|d)\sno\schoice\b|\bnot\sbad\b|\bnothing\s(?:is\s|was\s)?wrong\b|\blast\sbut\snot\b|"
     r"\bbelieve\sit\sor\snot\b|\bnothing\s(?:is\s)?"
     r"(?:un|im)\w+|\bnot\suncommon\b|\bnot\sfail\sto\b|\bwithout\s(?:fail|(?:a\s)?doubt|question|delay|exception)\b|"
     r"(?:is|are|was|were|do|does|did|has|have|can|could|would|should|wo|ca)n['’]t\s(?:it|he|she|they|you|we|I|this|"
@@ -43,7 +43,7 @@ _EMPTY = re.compile(
 )
 # Negative in meaning, so that Chinese may or may not say 不, 没 or 无.
 _SOFT = re.compile(
-    r"\b(?:un(?!der|i|til|cle|less\b)\w{3,}|unless|until|till|in(?:active|valid|correct|complete|visible|"
+    r"\b(?:far\sfrom|un(?!der|i|til|cle|less\b)\w{3,}|unless|until|till|in(?:active|valid|correct|complete|visible|"
     r"sufficient|secure|compatible|accurate|dependent\w*|consisten\w+|direct|definite\w*|finite|formal|accessible|"
     r"appropriate|ability|capable|convenien\w+|credibl\w+|dispensable|effective|efficient|evitabl\w+|experienced|"
     r"expensive|flexible|hibit\w*|human|justice|nocent|operable|put|soluble|stab\w+|tact|tolera\w+|variab\w+|"
@@ -68,7 +68,7 @@ _SOFT = re.compile(
 )
 # A plain prohibition needs more than a word of the kind above.
 _PROHIBITING = re.compile(
-    r"\b(?:avoid\w*|prevent\w*|prohibit\w*|forbid\w*|forbade|ban(?:s|ned)?|refus\w+|stop\w*|refrain\w*|illegal\w*|"
+    r"\b(?:far\sfrom|avoid\w*|prevent\w*|prohibit\w*|forbid\w*|forbade|ban(?:s|ned)?|refus\w+|stop\w*|refrain\w*|illegal\w*|"
     r"unlawful|un(?:able|authori\w+|acceptable|til|less)|"
     r"impossible|fail\w*|keep\w*|beware|except\w*|only|lest|deny|denied|cease\w*|too|few|little|rare\w*|seldom|"
     r"free|instead|rather|otherwise|disallow\w*|disable\w*|"
@@ -84,7 +84,7 @@ _MASK = re.compile(
     "不由|不知不觉|不外乎|不外|不止|不至于|不一会|不一样|不乏|不料|不顾|不失为|不满|不安(?![全装排])|不足|不便|"
     "不适|不良|不等|不定|不明|不变|不好意思|不客气|不经意|不约而同|不谋而合|忍不住|禁不住|说不定|"
     "要不是|要不然|要不|不然|不倒翁|不二|不可避免|不可或缺|不遗余力|不胜|不懈|不朽|不敢当|不曾想|来不及|未(?=克)|"
-    "不(?=勒斯)|无线|无论|无非|无数|无疑|无人机|无人|无花果|无限|无锡|无需|无穷|无比|无私|无敌|无辜|无奈|"
+    "不(?=勒斯)|无线|无论|无非|无数|无疑|无人机|无人驾驶|无人值守|无人区|无花果|无限|无锡|无需|无穷|无比|无私|无敌|无辜|无奈|"
     "无缝|无形|无缘无故|无微不至|无偿|无机|无妨|无不|无关|无聊|无意|无尘|无菌|无损|无名|无声|无情|无烟|非常|非洲|"
     "非凡|非但|除非|是非|并非偶然|未来|未婚|未必|未免|没收|没落|淹没|沉没|埋没|出没|没准|"
     "差别|区别|分别|特别|级别|类别|性别|识别|辨别|告别|个别|别人|别的|别墅|别名|离别|鉴别|别处|别针|别样|国别|派别|"
@@ -109,6 +109,7 @@ _PROHIBITION = re.compile(
 _OPPOSITES = [
     (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), re.compile(signs))
     for words, signs in (
+        ("left|available|vacant", "客满|满员|售罄|卖完|卖光|一空"),
         ("free", "有人|占|忙|收费|付费"),
         ("open(?:ed)?", "关|闭|锁|封"),
         ("clos\\w+|shut", "开|敞"),
@@ -193,7 +194,7 @@ _OTHERWISE = re.compile(
 # Words with a negative sign that say nothing negative at all.
 _NEUTRAL = re.compile(
     "不锈|不丹|不仅|不但|不光|不只|不单|不管|不论|不过|不断|不久|无线|无论|无数|无限|无锡|无人机|无花果|非常|非洲|非凡|非但|"
-    "莫斯科|莫里斯|莫扎特|莫妮卡|莫尼卡|莫桑比克|免费|免税|免疫|未来|缺点|罕见病"
+    "莫斯科|莫里斯|莫扎特|莫妮卡|莫尼卡|莫桑比克|免费|免税|免疫|未来|缺点|罕见病|保险"
 )
 _CLAUSE = re.compile(
     r"[,;:]|\b(?:because|if|when|before|after|but|so|which|who|until|while|although|since|unless|that)\b"

@@ -55,6 +55,8 @@ _FREE = [
             r"directions?)\b",
             (4.0, 15.0, 3.0),
         ),
+        (r"\bAA\b", (5.0,)),  # sizes of batteries: 5号, 7号
+        (r"\bAAA\b", (7.0,)),
         (r"\b(?:penta\w+|hardware|metals?)\b", (5.0,)),
         (r"\b(?:hexa\w*)\b", (6.0, 16.0)),
         (r"\b(?:octa\w*)\b", (8.0,)),
@@ -74,6 +76,8 @@ _FREE = [
 # Codes whose Chinese name has no digits.
 _TRANSLATED_CODES = re.compile(r"(?i)(?:covid-?19|co2|h2o|o2|n2|b2b|b2c|p2p|y2k|3d|2d|4wd|24/7|f1|a4)")
 _ORDINAL_LOST = re.compile(r"[个台只辆名块件位本](?!月)")
+# A runner's 9秒98 is 9.98 seconds.
+_SPORTS_TIME = re.compile(r"(\d+)秒(\d{1,2})(?!\d)")
 _RELATIVE = 1e-9
 
 
@@ -81,6 +85,7 @@ def check_numbers(source: str, translation: str) -> Verdict:
     """Judge the numbers of a translation; markup has been blanked in both texts."""
     if "廿" in translation or "卅" in translation:
         translation = translation.replace("廿", "二十").replace("卅", "三十")
+    translation = _SPORTS_TIME.sub(r"\1.\2秒", translation)
     left, right = english_numbers(source), chinese_numbers(translation)
     if not left and not any(mention.strict for mention in right) and not _PAIRS.search(source):
         return Verdict.of((), applies=False)
