@@ -11,7 +11,19 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
-from harness.checks.phenomena.mentions import CLOCK, CODE, DAY, MONTH, VAGUE, Mention, joined
+from harness.checks.phenomena.mentions import (
+    CLOCK,
+    CODE,
+    DAY,
+    MONTH,
+    VAGUE,
+    Mention,
+    date_parts,
+    iso_date,
+    joined,
+    mention_of,
+    slashed_date,
+)
 from harness.checks.phenomena.units import PERCENT, SIGN, TABLES, chinese_units, sign_units
 
 _DIGITS = {"零": 0, "〇": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
@@ -186,34 +198,10 @@ def _value(text: str) -> float:
     return float(text) if text[0].isascii() else numeral_values(text)[0]
 
 
-def _mention(match: re.Match[str], **attributes) -> Mention:
-    return Mention(match.start(), match.end(), match[0], **attributes)
-
-
-def _iso(match: re.Match[str], text: str) -> list[Mention]:
-    year, month, day = (int(part) for part in re.split(r"[-/.]", match[0]))
-    return _date_parts(match, year, (month,), (day,))
-
-
-def _slashed(match: re.Match[str], text: str) -> list[Mention]:
-    first, second, year = (int(part) for part in re.split(r"[/.]", match[0]))
-    both = {first, second}
-    return _date_parts(match, year, tuple(v for v in both if v <= 12), tuple(both))
-
-
-def _date_parts(match: re.Match[str], year: float | None, months, days) -> list[Mention]:
-    found = [_mention(match, values=months, kind=MONTH)]
-    if days:
-        found.append(_mention(match, values=days, kind=DAY))
-    if year is not None:
-        found.append(_mention(match, values=(year,) if year > 99 else (year, 2000 + year, 1900 + year)))
-    return found
-
-
 def _date(match: re.Match[str], text: str) -> list[Mention]:
     month = 1 if match["month"] in ("元", "正") else _value(match["month"])
     day = match["day"]
-    return _date_parts(
+    return date_parts(
         match,
         _value(match["year"]) if match["year"] else None,
         (month,),
@@ -223,7 +211,7 @@ def _date(match: re.Match[str], text: str) -> list[Mention]:
 
 def _day(match: re.Match[str], text: str) -> list[Mention]:
     value = _value(match["dayvalue"])
-    return [_mention(match, values=(value,), kind=DAY, readings=tuple((value, u) for u in chinese_units("日")))]
+    return [mention_of(match, values=(value,), kind=DAY, readings=tuple((value, u) for u in chinese_units("日")))]
 
 
 def _minutes(text: str) -> int:
@@ -247,14 +235,14 @@ def _clock(match: re.Match[str], text: str) -> list[Mention]:
         hour, *rest = (int(part) for part in re.findall(r"\d+", match[0]))
         minute = rest[0] if rest else 0
         if minute > 59 or hour > 24 or len(rest) > 1:
-            return [_mention(match, values=(float(part),), loose=True) for part in (hour, *rest)]
+            return [mention_of(match, values=(float(part),), loose=True) for part in (hour, *rest)]
     if hour == 12 and ":" in match[0] and not (match["part"] or half):  # 12:15 on a clock of 24 hours
         half = "p"
     moments = _moments(hour, minute, match["part"] or "", half)
     plain = match["hour"] and not (match["part"] or match["halfhour"] or match["minute"] or match["quarter"])
     values = (float(hour), float(minute)) if minute > 0 else (float(hour),)
     strict = not (plain and match["hour"] == "一")
-    return [_mention(match, values=values, kind=CLOCK, moments=moments, strict=strict)]
+    return [mention_of(match, values=values, kind=CLOCK, moments=moments, strict=strict)]
 
 
 def _hour(text: str) -> int:
@@ -287,17 +275,19 @@ def _moments(hour: int, minute: int, part: str, half: str) -> frozenset[int]:
 
 def _noon(match: re.Match[str], text: str) -> list[Mention]:
     moments = {720} if match[0] in ("正午", "中午") else {0}
-    return [_mention(match, values=(), kind=CLOCK, moments=frozenset(moments), strict=False)]
+    return [mention_of(match, values=(), kind=CLOCK, moments=frozenset(moments), strict=False)]
 
 
 def _whole_code(match: re.Match[str], text: str) -> list[Mention]:
-    return [_mention(match, values=tuple(float(group) for group in re.findall(r"\d+", match[0])), kind=CODE)]
+    return [mention_of(match, values=tuple(float(group) for group in re.findall(r"\d+", match[0])), kind=CODE)]
 
 
 def _code(match: re.Match[str], text: str) -> list[Mention]:
     if measured := re.fullmatch(rf"({_FIGURE})({TABLES.english_pattern})", match[0]):
         return [
-            _mention(match, values=(float(measured[1]),), units=chinese_units(measured[2]), loose=len(measured[2]) < 2)
+            mention_of(
+                match, values=(float(measured[1]),), units=chinese_units(measured[2]), loose=len(measured[2]) < 2
+            )
         ]
     return _whole_code(match, text)
 
@@ -306,7 +296,7 @@ def _part_of(match: re.Match[str], text: str) -> list[Mention]:
     under = _value(match["under"])
     over = 0.5 if match["over"] == "半" else _decimal(match["over"])
     value = (_value(match["whole"]) if match["whole"] else 0.0) + over / (under or 1.0)
-    return [_with_unit(_mention(match, values=(value,), readings=((value * 100, PERCENT),)), text)]
+    return [_with_unit(mention_of(match, values=(value,), readings=((value * 100, PERCENT),)), text)]
 
 
 def _decimal(text: str) -> float:
@@ -324,7 +314,7 @@ def _fraction(match: re.Match[str], text: str) -> list[Mention]:
         return []
     else:
         value = float(match["mixed"] or 0) + float(match["top"]) / float(match["bottom"])
-    return [_with_unit(_mention(match, values=(value,), readings=((value * 100, PERCENT),)), text)]
+    return [_with_unit(mention_of(match, values=(value,), readings=((value * 100, PERCENT),)), text)]
 
 
 def _scaled(value: float, scale: str) -> float:
@@ -350,8 +340,8 @@ def _figure(match: re.Match[str], text: str) -> list[Mention]:
     if (len(digits) > 6 and digits.isdigit() and digits == match["digits"] and not match["scale"]) or re.match(
         r"0\d", digits
     ):
-        return [_mention(match, values=(value,), kind=CODE)]
-    mention = _mention(match, values=(value,), units=units, ordinal=bool(match["nth"]))
+        return [mention_of(match, values=(value,), kind=CODE)]
+    mention = mention_of(match, values=(value,), units=units, ordinal=bool(match["nth"]))
     return [mention if units and not match["scale"] else _with_unit(mention, text)]
 
 
@@ -390,10 +380,10 @@ def _word_number(match: re.Match[str], text: str) -> list[Mention]:
     numeral = match["numeral"]
     if match["vague"] in ("数", "几", "数以", "好几") or (numeral[-1] == "几" and numeral != "几"):
         values = numeral_values(numeral)
-        return [_mention(match, values=values[:1], kind=VAGUE, strict=len(numeral) > 0 and values[0] >= 100)]
+        return [mention_of(match, values=values[:1], kind=VAGUE, strict=len(numeral) > 0 and values[0] >= 100)]
     if match["vague"] == "上":
         values = numeral_values(numeral)
-        return [_mention(match, values=values[:1], kind=VAGUE, strict=False)]
+        return [mention_of(match, values=values[:1], kind=VAGUE, strict=False)]
     if all(sign in _DIGITS for sign in numeral) and (len(numeral) > 4 or (len(numeral) > 2 and numeral[0] in "零〇")):
         digits = "".join(str(_DIGITS[sign]) for sign in numeral)
         return [Mention(match.start(), match.end(), digits, (float(digits),), CODE)]
@@ -406,7 +396,7 @@ def _word_number(match: re.Match[str], text: str) -> list[Mention]:
     if match["wminus"]:
         values = tuple(-value for value in values)
     ordinal = bool(match["wnth"])
-    mention = _mention(match, values=values, ordinal=ordinal)
+    mention = mention_of(match, values=values, ordinal=ordinal)
     mention = _with_unit(mention, text)
     counted = ordinal or mention.units or mention.values != values or len(numeral) > 1
     counted = counted or _STRICT_AFTER.match(text, match.end())
@@ -419,29 +409,29 @@ def _discount(match: re.Match[str], text: str) -> list[Mention]:
     tenths = match["tenths"]
     rest = float(tenths) * 10 if tenths[0].isascii() else float("".join(str(_DIGITS[sign]) for sign in tenths))
     rest = rest * 10 if rest < 10 else rest
-    return [_mention(match, readings=((100 - rest, PERCENT), (rest, PERCENT)))]
+    return [mention_of(match, readings=((100 - rest, PERCENT), (rest, PERCENT)))]
 
 
 def _holiday(match: re.Match[str], text: str) -> list[Mention]:
-    first = (_mention(match, values=(1,), kind=kind, strict=False) for kind in (MONTH, DAY))
+    first = (mention_of(match, values=(1,), kind=kind, strict=False) for kind in (MONTH, DAY))
     return list(first)
 
 
 def _anniversary(match: re.Match[str], text: str) -> list[Mention]:
     """Read 9·11, a day known by its date."""
     month, day = match[0].split("·")
-    return _date_parts(match, None, (int(month),), (int(day),))
+    return date_parts(match, None, (int(month),), (int(day),))
 
 
 def _quarters(match: re.Match[str], text: str) -> list[Mention]:
     minutes = 15.0 * _DIGITS[match[0][0]]
-    return [_mention(match, readings=tuple((minutes, unit) for unit in chinese_units("分钟")))]
+    return [mention_of(match, readings=tuple((minutes, unit) for unit in chinese_units("分钟")))]
 
 
 def _war(match: re.Match[str], text: str) -> list[Mention]:
     """Read 二战; 一战 is also to fight once."""
     value = float(_DIGITS[match[0]])
-    return [_mention(match, values=(value,), strict=value > 1)]
+    return [mention_of(match, values=(value,), strict=value > 1)]
 
 
 def _half_alone(match: re.Match[str], text: str) -> list[Mention]:
@@ -449,7 +439,7 @@ def _half_alone(match: re.Match[str], text: str) -> list[Mention]:
     if after and match[0] == "半":
         value = {"打": 6.0, "百万": 5e5, "千万": 5e6}[after[0]]
         return [Mention(match.start(), after.end(), text[match.start() : after.end()], (value,))]
-    mention = _mention(match, values=(0.5,), readings=((50.0, PERCENT),), strict=False)
+    mention = mention_of(match, values=(0.5,), readings=((50.0, PERCENT),), strict=False)
     if match[0] != "半":
         return [mention]
     mention = _with_unit(mention, text)
@@ -461,8 +451,8 @@ def _half_alone(match: re.Match[str], text: str) -> list[Mention]:
 
 
 _READERS = {
-    "iso": _iso,
-    "slashed": _slashed,
+    "iso": iso_date,
+    "slashed": slashed_date,
     "clock": _clock,
     "noon": _noon,
     "dotted": _whole_code,

@@ -10,7 +10,18 @@ import functools
 import re
 from collections.abc import Sequence
 
-from harness.checks.phenomena.mentions import CLOCK, CODE, DAY, MONTH, VAGUE, Mention, joined
+from harness.checks.phenomena.mentions import (
+    CLOCK,
+    CODE,
+    MONTH,
+    VAGUE,
+    Mention,
+    date_parts,
+    iso_date,
+    joined,
+    mention_of,
+    slashed_date,
+)
 from harness.checks.phenomena.units import PERCENT, SIGN, TABLES, Unit, english_units, sign_units
 
 _ONES = {
@@ -271,32 +282,7 @@ def _is_addition(gap: str) -> bool:
 def _each(match: re.Match[str], text: str) -> list[Mention]:
     """Read "an hour", "a year and a half": one of something, which the translation may say or leave out."""
     value = (0.5 if match["eachhalf"] else 1.0) + {"half": 0.5, "quarter": 0.25}.get(match["eachextra"], 0.0)
-    return [_mention(match, values=(value,), units=english_units(match["eachunit"]), strict=value != 1.0)]
-
-
-def _mention(match: re.Match[str], **attributes) -> Mention:
-    return Mention(match.start(), match.end(), match[0], **attributes)
-
-
-def _iso(match: re.Match[str], text: str) -> list[Mention]:
-    year, month, day = (int(part) for part in re.split(r"[-/.]", match[0]))
-    return _date(match, year, (month,), (day,))
-
-
-def _slashed(match: re.Match[str], text: str) -> list[Mention]:
-    """Read 3/14/2027, whose first two parts come in either order."""
-    first, second, year = (int(part) for part in re.split(r"[/.]", match[0]))
-    both = {first, second}
-    return _date(match, year, tuple(v for v in both if v <= 12), tuple(both))
-
-
-def _date(match: re.Match[str], year: int | None, months: tuple[int, ...], days: tuple[int, ...]) -> list[Mention]:
-    found = [_mention(match, values=months, kind=MONTH)]
-    if days:
-        found.append(_mention(match, values=days, kind=DAY))
-    if year is not None:
-        found.append(_mention(match, values=(year,) if year > 99 else (year, 2000 + year, 1900 + year)))
-    return found
+    return [mention_of(match, values=(value,), units=english_units(match["eachunit"]), strict=value != 1.0)]
 
 
 def _named(match: re.Match[str], text: str) -> list[Mention]:
@@ -305,7 +291,7 @@ def _named(match: re.Match[str], text: str) -> list[Mention]:
     figures = [int(figure) for figure in re.findall(r"\d+", match[0])]
     year = next((figure for figure in figures if figure > 31), None)
     days = tuple(figure for figure in figures if figure <= 31)
-    return _date(match, year, (month,), days)
+    return date_parts(match, year, (month,), days)
 
 
 def _bare(match: re.Match[str], text: str) -> list[Mention]:
@@ -314,7 +300,7 @@ def _bare(match: re.Match[str], text: str) -> list[Mention]:
     certain = (len(name) > 4 and name not in ("March", "August")) or (
         name in ("May", "March", "August", "June", "July") and _VERB_BEFORE_MONTH.search(text, 0, match.start())
     )
-    return [_mention(match, values=(_MONTHS[name[:3].lower()],), kind=MONTH, strict=bool(certain))]
+    return [mention_of(match, values=(_MONTHS[name[:3].lower()],), kind=MONTH, strict=bool(certain))]
 
 
 def _hour(text: str) -> int:
@@ -343,14 +329,14 @@ def _clock(match: re.Match[str], text: str) -> list[Mention]:
     hour, minute, *second = (int(part) for part in re.findall(r"\d+", match["clock"].split(" ")[0]))
     if minute > 59 or hour > 24 or second:
         values = [float(part) for part in re.findall(r"\d+", match[0])]
-        return [_mention(match, values=(value,), loose=True) for value in values]
+        return [mention_of(match, values=(value,), loose=True) for value in values]
     moments = _moments(hour, minute, _half(match, "clock"))
-    return [_mention(match, values=(hour, minute), kind=CLOCK, moments=moments)]
+    return [mention_of(match, values=(hour, minute), kind=CLOCK, moments=moments)]
 
 
 def _oclock(match: re.Match[str], text: str) -> list[Mention]:
     hour = _hour(re.match(_HOUR, match[0])[0])
-    return [_mention(match, values=(hour,), kind=CLOCK, moments=_moments(hour, 0, _half(match, "oclock")))]
+    return [mention_of(match, values=(hour,), kind=CLOCK, moments=_moments(hour, 0, _half(match, "oclock")))]
 
 
 def _past(match: re.Match[str], text: str) -> list[Mention]:
@@ -358,7 +344,7 @@ def _past(match: re.Match[str], text: str) -> list[Mention]:
     place = next(i for i, word in enumerate(words) if word in ("past", "to"))
     if words[place] == "to" and "quarter" not in words and not _BEFORE_CLOCK.search(text, 0, match.start()):
         low, high = _words(words[0])[0], float(_hour(words[place + 1]))
-        return [_mention(match, values=(value,), loose=True) for value in (low, high)]
+        return [mention_of(match, values=(value,), loose=True) for value in (low, high)]
     hour = _hour(words[place + 1])
     head = " ".join(words[:place]).removesuffix(" minutes")
     minutes = 30 if "half" in head else 15 if "quarter" in head else int(head) if head.isdigit() else _words(head)[0]
@@ -366,12 +352,12 @@ def _past(match: re.Match[str], text: str) -> list[Mention]:
     half = _half(match, "past")
     hours, minute = divmod(int(total), 60)
     moments = _moments(hours if hours > 0 else 12, minute, half)
-    return [_mention(match, values=(hour, minutes), kind=CLOCK, moments=moments)]
+    return [mention_of(match, values=(hour, minutes), kind=CLOCK, moments=moments)]
 
 
 def _noon(match: re.Match[str], text: str) -> list[Mention]:
     moments = frozenset({0}) if match[0].lower() == "midnight" else frozenset({720})
-    return [_mention(match, values=(12, 0, 24), kind=CLOCK, moments=moments, strict=False)]
+    return [mention_of(match, values=(12, 0, 24), kind=CLOCK, moments=moments, strict=False)]
 
 
 def _code(match: re.Match[str], text: str) -> list[Mention]:
@@ -380,8 +366,8 @@ def _code(match: re.Match[str], text: str) -> list[Mention]:
         return english_numbers_at(text, match.start() + prefix.end())
     if measured := re.fullmatch(rf"({_FIGURE})({TABLES.english_pattern})", written):
         units = english_units(measured[2]) + (english_units("km") if measured[2] == "K" else ())  # a 10K race
-        return [_mention(match, values=(float(measured[1]),), units=units, loose=len(measured[2]) < 2)]
-    return [_mention(match, values=_digit_groups(written), kind=CODE)]
+        return [mention_of(match, values=(float(measured[1]),), units=units, loose=len(measured[2]) < 2)]
+    return [mention_of(match, values=_digit_groups(written), kind=CODE)]
 
 
 def english_numbers_at(text: str, position: int) -> list[Mention]:
@@ -401,7 +387,7 @@ def _digit_groups(text: str) -> tuple[float, ...]:
 
 
 def _whole_code(match: re.Match[str], text: str) -> list[Mention]:
-    return [_mention(match, values=_digit_groups(match[0]), kind=CODE)]
+    return [mention_of(match, values=_digit_groups(match[0]), kind=CODE)]
 
 
 def _decade(match: re.Match[str], text: str) -> list[Mention]:
@@ -411,27 +397,27 @@ def _decade(match: re.Match[str], text: str) -> list[Mention]:
     values = (value, value % 100, *((value // 100 + 1,) if value % 100 == 0 else ()))
     if value < 100:
         values += (1900 + value, 2000 + value, 1800 + value)
-    return [_mention(match, values=values, loose=True)]
+    return [mention_of(match, values=values, loose=True)]
 
 
 def _opening(match: re.Match[str], text: str) -> list[Mention]:
     """Read the 2 of "from 2 to 4 p.m.", in either half of the day; 2 to 40 is no clock time."""
     hour = int(match[0])
     if not 1 <= hour <= 12:
-        return [_mention(match, values=(hour,), loose=True)]
-    return [_mention(match, values=(hour,), kind=CLOCK, moments=_moments(hour, 0, None))]
+        return [mention_of(match, values=(hour,), loose=True)]
+    return [mention_of(match, values=(hour,), kind=CLOCK, moments=_moments(hour, 0, None))]
 
 
 def _even(match: re.Match[str], text: str) -> list[Mention]:
     """Read 50-50, each one half."""
-    return [_mention(match, values=(0.5, 50.0), readings=((50.0, PERCENT),), loose=True, strict=False)]
+    return [mention_of(match, values=(0.5, 50.0), readings=((50.0, PERCENT),), loose=True, strict=False)]
 
 
 def _fold(match: re.Match[str], text: str) -> list[Mention]:
     """Read "fivefold": to five times as much, or by four times."""
     written = match["foldvalue"]
     value = float(written) if written.isdigit() else _words(written)[0]
-    return [_mention(match, values=(value, value - 1), loose=True)]
+    return [mention_of(match, values=(value, value - 1), loose=True)]
 
 
 def _height(match: re.Match[str], text: str) -> list[Mention]:
@@ -442,7 +428,7 @@ def _height(match: re.Match[str], text: str) -> list[Mention]:
         for value, unit in ((feet, "feet"), (inches, "inches"))
     )
     readings = tuple((feet + inches / 12, unit) for unit in english_units("feet"))
-    return [_mention(match, readings=readings, parts=parts)]
+    return [mention_of(match, readings=readings, parts=parts)]
 
 
 def _spoken_time(match: re.Match[str], text: str) -> list[Mention]:
@@ -453,7 +439,7 @@ def _spoken_time(match: re.Match[str], text: str) -> list[Mention]:
         return []
     half = re.compile(rf"\s?{_HALF_DAY}").match(text, match.end())
     moments = _moments(hour, int(minute), half[0].strip()[0].lower() if half else None)
-    return [_mention(match, values=(hour, minute), kind=CLOCK, moments=moments)]
+    return [mention_of(match, values=(hour, minute), kind=CLOCK, moments=moments)]
 
 
 def _mixed(match: re.Match[str], text: str) -> list[Mention]:
@@ -461,7 +447,7 @@ def _mixed(match: re.Match[str], text: str) -> list[Mention]:
     head = match["mixedhead"]
     whole = 1.0 if head is None else float(head) if head.isdigit() else _words(head)[0]
     value = (whole + 1 / _PARTS[match["mixedpart"].lower()]) * _SCALES[match["mixedscale"].lower()]
-    return [_with_unit(_mention(match, values=(value,)), text)]
+    return [_with_unit(mention_of(match, values=(value,)), text)]
 
 
 def _share(match: re.Match[str], text: str) -> list[Mention]:
@@ -477,7 +463,7 @@ def _share(match: re.Match[str], text: str) -> list[Mention]:
     if top >= bottom:
         return list(parts)
     share = top / bottom
-    return [_mention(match, values=(share,), readings=((share * 100, PERCENT),), loose=True, parts=parts)]
+    return [mention_of(match, values=(share,), readings=((share * 100, PERCENT),), loose=True, parts=parts)]
 
 
 def _roman(match: re.Match[str], text: str) -> list[Mention]:
@@ -496,7 +482,7 @@ def roman_value(text: str) -> int:
 
 def _several(match: re.Match[str], text: str) -> list[Mention]:
     scale = match["severalscale"].lower()
-    return [_mention(match, values=(10.0 if scale == "dozen" else _SCALES[scale],), kind=VAGUE, strict=False)]
+    return [mention_of(match, values=(10.0 if scale == "dozen" else _SCALES[scale],), kind=VAGUE, strict=False)]
 
 
 def _fraction(match: re.Match[str], text: str) -> list[Mention]:
@@ -507,7 +493,7 @@ def _fraction(match: re.Match[str], text: str) -> list[Mention]:
         return []
     else:
         value = float(match["whole"] or 0) + float(match["over"]) / float(match["under"])
-    mention = _mention(match, values=(value,), readings=((value * 100, PERCENT),), loose=True)
+    mention = mention_of(match, values=(value,), readings=((value * 100, PERCENT),), loose=True)
     return [_with_unit(mention, text)]
 
 
@@ -529,15 +515,15 @@ def _figure(match: re.Match[str], text: str) -> list[Mention]:
         metres = english_units("km") if scale in "kK" else ()  # a 10K race
         readings = tuple((value, unit) for unit in (*english_units(scale), *metres))
         values = (value * _scale(scale), value)
-        return [_mention(match, values=values, readings=readings, loose=True)]
+        return [mention_of(match, values=values, readings=readings, loose=True)]
     if scale:
         value *= _scale(scale)
     if match["money"]:
         units = sign_units(match["money"].strip())
     version = "." in digits and digits.endswith("0") and _VERSION_BEFORE.search(text, 0, match.start())
     if (len(digits) > 6 and digits.isdigit() and digits == match["digits"]) or re.match(r"0\d", digits) or version:
-        return [_mention(match, values=(value,), kind=CODE)]
-    mention = _mention(match, values=(value,), units=units, ordinal=bool(match["suffix"]))
+        return [mention_of(match, values=(value,), kind=CODE)]
+    mention = mention_of(match, values=(value,), units=units, ordinal=bool(match["suffix"]))
     return [mention if units else _with_unit(mention, text)]
 
 
@@ -606,9 +592,9 @@ def _word_number(match: re.Match[str], text: str) -> list[Mention]:
     values = _words(match[0])
     ordinal = words[-1] in _ORDINALS
     if len(values) > 1:
-        return [_mention(match, values=(value,), loose=True) for value in values]
+        return [mention_of(match, values=(value,), loose=True) for value in values]
     strict = values[0] not in (0.0, 1.0, 2.0) or len(words) > 1
-    mention = _mention(match, values=values, ordinal=ordinal, strict=strict)
+    mention = mention_of(match, values=values, ordinal=ordinal, strict=strict)
     mention = mention if ordinal else _with_unit(mention, text)
     exact = (mention.units and values[0] == 2.0) or mention.values != values  # two metres, one and a half
     if text.startswith((" times", " thanks"), match.end()) and words[0] in ("a", "an"):
@@ -625,9 +611,9 @@ def _parts(match: re.Match[str], text: str) -> list[Mention]:
     plural = part.endswith("s")
     value = count / under
     if not plural and count > 1 and under > 2:  # "two third-party tools"
-        return [_mention(match, values=(float(count),)), _mention(match, values=(float(under),), strict=False)]
+        return [mention_of(match, values=(float(count),)), mention_of(match, values=(float(under),), strict=False)]
     certain = plural or text.startswith(" of", match.end()) or "-" in match[0]
-    mention = _mention(
+    mention = mention_of(
         match, values=(value,), readings=((value * 100, PERCENT),), loose=True, strict=under > 2 and certain
     )
     if hour := re.compile(r"\sof\san?\s(hour|mile|million)\b").match(text, match.end()):
@@ -646,7 +632,7 @@ def _half_of(match: re.Match[str], text: str) -> list[Mention]:
         value = 0.5 * _SCALES[after[1].lower()]
         return [Mention(match.start(), after.end(), text[match.start() : after.end()], (value,))]
     readings = ((50.0, PERCENT),)
-    mention = _with_unit(_mention(match, values=(0.5,), readings=readings, loose=True, strict=False), text)
+    mention = _with_unit(mention_of(match, values=(0.5,), readings=readings, loose=True, strict=False), text)
     if mention.units:
         mention = Mention(**{**vars(mention), "strict": True, "readings": ()})
     return [mention]
@@ -655,19 +641,19 @@ def _half_of(match: re.Match[str], text: str) -> list[Mention]:
 def _ordinal(match: re.Match[str], text: str) -> list[Mention]:
     value = float(_ORDINALS[match[0].lower()])
     strict = value > 2 or (value == 2 and bool(_SECOND_OF_SEVERAL.match(text, match.end())))
-    return [_mention(match, values=(value,), ordinal=True, strict=strict)]
+    return [mention_of(match, values=(value,), ordinal=True, strict=strict)]
 
 
 def _vague(match: re.Match[str], text: str) -> list[Mention]:
     magnitude = 1.0
     for word in match[0].lower().removesuffix(" of").split(" of "):
         magnitude *= _COLLECTIVE[word]
-    return [_mention(match, values=(magnitude,), kind=VAGUE, strict=False)]
+    return [mention_of(match, values=(magnitude,), kind=VAGUE, strict=False)]
 
 
 _READERS = {
-    "iso": _iso,
-    "slashed": _slashed,
+    "iso": iso_date,
+    "slashed": slashed_date,
     "mdy": _named,
     "dmy": _named,
     "my": _named,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -102,3 +103,33 @@ def _sum(text: str, parts: list[Mention]) -> Mention:
         unit = next(unit for unit in first.units if unit.dimension == dimension)
         readings.append((total / unit.factor, unit))
     return Mention(first.start, last.end, text[first.start : last.end], readings=tuple(readings), parts=tuple(parts))
+
+
+def mention_of(match: re.Match[str], **attributes) -> Mention:
+    """The number that a match found, where it stands and as it is written."""
+    return Mention(match.start(), match.end(), match[0], **attributes)
+
+
+def iso_date(match: re.Match[str], text: str) -> list[Mention]:
+    """Read 2027-03-14; dates in figures read alike in both languages."""
+    year, month, day = (int(part) for part in re.split(r"[-/.]", match[0]))
+    return date_parts(match, year, (month,), (day,))
+
+
+def slashed_date(match: re.Match[str], text: str) -> list[Mention]:
+    """Read 3/14/2027, whose first two parts come in either order."""
+    first, second, year = (int(part) for part in re.split(r"[/.]", match[0]))
+    both = {first, second}
+    return date_parts(match, year, tuple(v for v in both if v <= 12), tuple(both))
+
+
+def date_parts(
+    match: re.Match[str], year: float | None, months: tuple[float, ...], days: tuple[float, ...]
+) -> list[Mention]:
+    """The parts of a date, each a number of its own; a year of two figures is one of either century."""
+    found = [mention_of(match, values=months, kind=MONTH)]
+    if days:
+        found.append(mention_of(match, values=days, kind=DAY))
+    if year is not None:
+        found.append(mention_of(match, values=(year,) if year > 99 else (year, 2000 + year, 1900 + year)))
+    return found
