@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import time
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from harness.golden.folder import LOCK, POLICY, TRANSLATIONS, GoldenFolder
 from harness.golden.proposal import PROPOSAL, read_proposal
 from harness.settings import EMBEDDED_MODEL
 from meta_tests.commands import Outcome, run, run_suites, start
+from meta_tests.digit_checker import digits
 from meta_tests.faults_quality import (
     GOLDEN_FAULTS,
     edit_entry,
@@ -242,30 +242,6 @@ def test_an_unreadable_golden_ends_the_run_before_it_starts(golden, sentences, t
     assert "Traceback" not in done.output
 
 
-@dataclass(frozen=True)
-class Place:
-    """A slot."""
-
-    source: str
-
-    def __str__(self) -> str:
-        return self.source
-
-
-@dataclass(frozen=True)
-class Said:
-    """A checker's verdict."""
-
-    verdict: str
-    slots: tuple[Place, ...] = ()
-
-
-def digits(source: str, translation: str) -> dict[str, Said]:
-    """A checker for this table: every digit of the source must be in the translation."""
-    missing = tuple(Place(c) for c in source if c.isdigit() and c not in translation)
-    return {"digits": Said("fault", missing) if missing else Said("ok")}
-
-
 RIGHT = GoldenEntry("a", "Wait 1 or 2 minutes.", ("请等 1 或 2 分钟。", "等 1、2 分钟。"))
 WRONG = GoldenEntry("a", "Wait 1 or 2 minutes.", ("请等 1 或 2 分钟。",), known_fault=True, observed="请等 1 分钟。")
 MISSED = GoldenEntry("a", "Wait 1 or 2 minutes.", ("请等一两分钟。",))  # the checker does not read 一 and 两
@@ -352,12 +328,12 @@ def test_two_proposals_at_once_leave_one_whole_proposal_and_the_golden_as_it_was
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from harness.golden import folder
+from harness.contract import files
 from harness.golden.proposal import read_proposal, write_proposal
 
 path = Path(sys.argv[1])
 proposal = read_proposal(path)
-folder.os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+files.os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
 write_proposal(proposal, path)
 """
 

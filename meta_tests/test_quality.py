@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -28,37 +28,13 @@ from harness.report.ledger import FAILED, NOT_APPLICABLE, NOT_COVERED, PASSED, S
 from harness.report.terminal import precision_lines
 from harness.settings import EMBEDDED_MODEL
 from meta_tests.commands import run, run_suites
+from meta_tests.digit_checker import Place, Said, digits
 from meta_tests.faults_quality import QUALITY_FAULTS, plant_digits_swapped
 
 TODAY = date(2026, 12, 1)
 
 
 # --- columns ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Place:
-    """A slot."""
-
-    source: str
-
-    def __str__(self) -> str:
-        return self.source
-
-
-@dataclass(frozen=True)
-class Said:
-    """A checker's verdict."""
-
-    verdict: str
-    slots: tuple[Place, ...] = ()
-
-
-def digits(source: str, translation: str) -> dict[str, Said]:
-    """A checker for these tests: every digit of the source must be in the translation."""
-    wanted = [c for c in source if c.isdigit()]
-    missing = tuple(Place(c) for c in wanted if c not in translation)
-    return {"digits": Said("na") if not wanted else Said("fault", missing) if missing else Said("ok")}
 
 
 # PyTorch, fp32, quantized of "Take 1 and 2" -> what it is, and the slots
