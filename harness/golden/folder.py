@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -196,28 +194,6 @@ def entries_text(entries: Iterable[GoldenEntry]) -> str:
 def lock_text(lock: Lock) -> str:
     """A lock as JSON."""
     return json.dumps({"schema": SCHEMA, **dataclasses.asdict(lock)}, ensure_ascii=False, indent=1) + "\n"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file at once: a kill leaves the old one or the new one.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", suffix=".partial", delete=False
-        ) as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(stream.name, 0o644)
-        os.replace(stream.name, path)
-    except OSError as error:
-        raise InputError(
-            what=f"cannot be written ({error.strerror})", where=path, action="Name a folder you may write to."
-        ) from None
 
 
 def remove_leftovers(folder: Path) -> None:

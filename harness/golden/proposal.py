@@ -11,9 +11,10 @@ from pathlib import Path
 from filelock import FileLock
 
 from harness.contract.errors import InputError
+from harness.contract.files import write_atomically
 from harness.contract.golden import Lock
 from harness.contract.manifest import read_object
-from harness.golden.folder import GUARD, remove_leftovers, write_atomically
+from harness.golden.folder import GUARD, remove_leftovers
 
 PROPOSAL = "proposal.json"
 SCHEMA = 1

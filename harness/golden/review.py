@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.contract.errors import ExitCode, InputError
+from harness.contract.files import write_atomically
 from harness.contract.golden import Golden, GoldenEntry
 from harness.golden.decisions import (
     CHOICES,
@@ -32,7 +33,6 @@ from harness.golden.folder import (
     entries_text,
     lock_text,
     remove_leftovers,
-    write_atomically,
 )
 from harness.golden.proposal import PROPOSAL, read_proposal
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness import compat
 from harness.contract.errors import InputError
+from harness.contract.files import write_atomically
 from harness.contract.generation import Decoded, GenerationSettings
 from harness.contract.manifest import read_json
 from harness.contract.sentences import read_sentences
@@ -135,17 +134,8 @@ def write_baseline(model: str, sentences: Path, out: Path, *, beams: int | None 
 
 
 def _write(baseline: Baseline, out: Path) -> None:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, delete=False) as stream:
-            json.dump(baseline.to_json(), stream, ensure_ascii=False, indent=1)
-            stream.write("\n")
-        os.chmod(stream.name, 0o644)
-        os.replace(stream.name, out)
-    except OSError as error:
-        raise InputError(
-            what=f"cannot be written ({error.strerror})", where=out, action="Name a file you may write."
-        ) from None
+    text = json.dumps(baseline.to_json(), ensure_ascii=False, indent=1) + "\n"
+    write_atomically(out, text, action="Name a file you may write.")
 
 
 def read_baseline(path: Path) -> Baseline:
