@@ -197,7 +197,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "subject" in metafunc.fixturenames:
-        subjects = metafunc.config.stash[SETTINGS].subjects()
+        subjects = metafunc.config.stash[SETTINGS].subjects
         metafunc.parametrize("subject", subjects, ids=[subject.id for subject in subjects], scope="session")
 
 

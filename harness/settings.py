@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,24 +116,25 @@ class Settings:
         """
         if self.sentences != CORE_SENTENCES:
             return (self.sentences,)
-        quantized = any(subject.precision != FLOAT32 for subject in self.subjects())
+        quantized = any(subject.precision != FLOAT32 for subject in self.subjects)
         return (QUALITY_SENTENCES, GRAMMAR_SENTENCES) if quantized else (QUALITY_SENTENCES,)
 
-    def subjects(self) -> list[Subject]:
-        """What the suites are parametrized over."""
+    @functools.cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """What the suites are parametrized over; sets made elsewhere are opened once, not for every test."""
         if self.artifacts is None:
-            return [
+            return tuple(
                 Subject(layout, exporter, precision=precision)
                 for precision in self.precisions
                 for exporter in self.exporters
                 for layout in self.layouts
-            ]
+            )
         from harness.runtime.artifact_set import open_sets
 
-        return [
+        return tuple(
             Subject(s.layout, s.manifest.exporter if s.manifest else "elsewhere", s.folder, s.precision)
             for s in open_sets(self.artifacts, **self._own_configuration())
-        ]
+        )
 
     def _own_configuration(self) -> dict:
         """Configuration of the model under test, for sets that carry none."""

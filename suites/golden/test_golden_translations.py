@@ -39,7 +39,7 @@ def test_a_proposal_is_written_for_review(request, settings, golden_folder, prov
     candidate = golden is not None and golden.lock.weights_sha256 != provenance.weights_sha256
     if not settings.golden_propose and not candidate:
         not_applicable("no --golden-propose was given, and these are the weights of the golden's lock")
-    subject = next((one for one in settings.subjects() if one.precision == FLOAT32), None)
+    subject = next((one for one in settings.subjects if one.precision == FLOAT32), None)
     if subject is None:
         not_applicable("goldens are proposed from a float32 set, and none is under test")
     sentences = _sentences(golden, read_by_people, settings)

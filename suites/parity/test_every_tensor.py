@@ -67,7 +67,7 @@ def test_layouts_and_exporters_equal_each_other(
     """Every set gives the logits of the run's first set."""
     from harness.plugin import not_applicable
 
-    first = settings.subjects()[0]
+    first = settings.subjects[0]
     if subject == first:
         not_applicable("this is the set that the others are compared with")
     batch = batch_of("medium")
