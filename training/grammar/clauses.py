@@ -6,7 +6,6 @@ Patterns in files are what people write in these domains; this module adds the c
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -15,7 +14,7 @@ from training.grammar.copied import code
 from training.grammar.lexicon import Word, lexicon
 from training.grammar.people import held_out_name, person
 from training.grammar.quantities import QUANTITIES
-from training.grammar.templates import Sentence, Slot, tidy_english
+from training.grammar.templates import Sentence, Slot, is_drawn, tidy_english
 
 
 @dataclass(frozen=True)
@@ -403,4 +402,4 @@ def _sentence(phrase: Phrase, stop: str, negative: bool) -> Sentence:
 
 def held_out(sentence: Sentence) -> bool:
     """Whether a composed sentence's frame is kept out of training: one in twelve, by a hash of the frame."""
-    return int(hashlib.sha256(sentence.template.encode()).hexdigest(), 16) % 12 == 0
+    return is_drawn(sentence.template, one_in=12)

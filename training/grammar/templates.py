@@ -57,7 +57,7 @@ def split() -> tuple[list[Template], list[Template]]:
     One in five is a candidate, by a hash of its English side; it is held out if training's patterns still hold each of
     its words at least twice: what is asked of the model is a new sentence, not a word it never saw.
     """
-    drawn = [int(hashlib.sha256(t.english.encode()).hexdigest(), 16) % 5 == 0 for t in templates()]
+    drawn = [is_drawn(template.english, one_in=5) for template in templates()]
     training = [template for template, candidate in zip(templates(), drawn) if not candidate]
     known = Counter(word for template in training for word in _words(template))
     known.update({word: 2 for english, _ in phrases() for word in _WORD.findall(english.lower())})
@@ -66,6 +66,11 @@ def split() -> tuple[list[Template], list[Template]]:
         kept = all(known[word] > 1 for word in _words(template))
         (held_out if kept else training).append(template)
     return training, held_out
+
+
+def is_drawn(text: str, one_in: int) -> bool:
+    """Whether a text is one of those drawn to be held out: by its hash, so that the draw needs no list."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % one_in == 0
 
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
