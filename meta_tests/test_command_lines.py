@@ -245,7 +245,8 @@ INTERRUPTIONS = {
 def test_an_interrupted_export_leaves_no_half_made_folder(how, tmp_path):
     sent, code, last_words, may_stay = INTERRUPTIONS[how]
     command = start("-m", "exporters", EMBEDDED_MODEL, "--out", tmp_path / "set")
-    while not list(tmp_path.glob(".set.partial-*/encoder.onnx")):
+    # As soon as there is something to leave behind: the later, the likelier is a busy machine to have finished it.
+    while not list(tmp_path.glob(".set.partial-*")):
         assert command.poll() is None, command.stderr.read()
         time.sleep(0.005)
     command.send_signal(sent)
