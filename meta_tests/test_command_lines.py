@@ -245,13 +245,14 @@ INTERRUPTIONS = {
 def test_an_interrupted_export_leaves_no_half_made_folder(how, tmp_path):
     sent, code, last_words, may_stay = INTERRUPTIONS[how]
     command = start("-m", "exporters", EMBEDDED_MODEL, "--out", tmp_path / "set")
-    # As soon as there is something to leave behind: the later, the likelier is a busy machine to have finished it.
+    # As soon as it exports and has something to leave behind: later, a busy machine may have finished.
+    said = command.stderr.readline()
     while not list(tmp_path.glob(".set.partial-*")):
-        assert command.poll() is None, command.stderr.read()
+        assert command.poll() is None, said + command.stderr.read()
         time.sleep(0.005)
     command.send_signal(sent)
     _, stderr = command.communicate(timeout=60)
     assert command.returncode == code
-    assert stderr.decode().splitlines()[-1].startswith(last_words)
+    assert (said + stderr).decode().splitlines()[-1].startswith(last_words)
     assert not (tmp_path / "set").exists()
     assert bool(list(tmp_path.iterdir())) == may_stay
