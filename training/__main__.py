@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
@@ -35,7 +36,9 @@ def _arguments() -> argparse.ArgumentParser:
     sentences = commands.add_parser("sentences", help="write held-out sentences of the grammar with their slots")
     sentences.add_argument("--out", type=Path, default=_ROOT / "fixtures/sentences/grammar-2000.jsonl")
     train = commands.add_parser("train", help="train, or go on from the checkpoint")
-    train.add_argument("--tokens", type=float, help="source and target tokens in all (the plan's, 44e6)")
+    train.add_argument("--tokens", type=float, help="source and target tokens of this stage (44e6; 17e6 with --from)")
+    train.add_argument("--from", dest="published", type=Path, metavar="MODEL",
+                       help="a further stage: go on from this model and its tokenizer, not from nothing")  # fmt: skip
     train.add_argument("--minutes", type=float, default=600, help="stop after this time (%(default)s)")
     train.add_argument("--threads", type=int, default=2, help="(%(default)s)")
     for name, about in (("evaluate", "score the model on held-out text"), ("card", "write the model card")):
@@ -67,11 +70,13 @@ def _run(arguments: argparse.Namespace) -> None:
 
         held_out.write(arguments.out)
     elif arguments.command == "train":
-        from training.train import Plan, train
+        from training.train import CONTINUED, Plan, train
 
         _with_environment()
-        plan = Plan() if arguments.tokens is None else Plan(tokens=arguments.tokens)
-        train(arguments.work, trained, plan, arguments.threads, arguments.minutes)
+        plan = CONTINUED if arguments.published else Plan()
+        if arguments.tokens is not None:
+            plan = replace(plan, tokens=arguments.tokens)
+        train(arguments.work, trained, plan, arguments.threads, arguments.minutes, arguments.published)
     else:
         from training import evaluate
 

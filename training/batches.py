@@ -11,8 +11,8 @@ from training.corpus import Pair, read_pairs
 from training.grammar.generate import training_sentences
 from training.tokenizer import Tokenizer
 
-GRAMMAR_PER_CHUNK = 50_000
-HELP_PER_CHUNK = 45_000
+GRAMMAR_PER_CHUNK = 60_000
+HELP_PER_CHUNK = 20_000
 LONGEST = 500
 _FIXED = [("", ""), ("-", "-"), ("...", "..."), ("Hello, how are you?", "你好，你好吗？"),
           ("This is a test sentence for ONNX export.", "这是用于ONNX导出的测试句子。")]  # fmt: skip

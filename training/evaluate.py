@@ -16,7 +16,7 @@ from transformers import MarianMTModel
 from training import corpus
 from training.corpus import read_pairs
 from training.tokenizer import Tokenizer
-from training.train import padded
+from training.train import RECORD, padded
 
 _SENTENCES = Path(__file__).parent.parent / "fixtures/sentences/grammar-2000.jsonl"
 _CARD = Path(__file__).parent / "card.md.jinja"
@@ -126,8 +126,7 @@ def measure(work: Path, model: Path, threads: int) -> dict:
         # Drawn, not chosen: the bad ones too.
         drawn = Random(0).sample(range(len(pairs)), 5)
         figures["samples"] += [(*pairs[index], outputs[name, 4][index].text) for index in drawn]
-    curve = work / "curve.json"
-    figures["curve"] = json.loads(curve.read_text(encoding="utf-8")) if curve.exists() else []
+    figures["stages"] = json.loads((model / RECORD).read_text(encoding="utf-8"))["stages"]
     figures["parameters"] = sum(parameter.numel() for parameter in translator.model.parameters())
     return figures
 
@@ -151,8 +150,7 @@ def card(work: Path, model: Path, threads: int) -> None:
     """Measure, and write README.md into the model's folder."""
     figures = evaluate(work, model, threads)
     template = jinja2.Template(_CARD.read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True)
-    plan = torch.load(work / "checkpoint.pt", weights_only=True)
-    text = template.render(**figures, tokens=plan["tokens"], seed=plan["plan"]["seed"], bytes=_size(model))
+    text = template.render(**figures, bytes=_size(model))
     (model / "README.md").write_text(text + "\n", encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -16,9 +17,11 @@ from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from training.batches import Ids, chunk, tokenized_help
 from training.corpus import read_pairs
+from training.grammar.templates import split
 from training.tokenizer import Tokenizer
 
 POSITIONS = 512
+RECORD = "training.json"
 _FORBIDDEN = -1e4
 
 
@@ -39,6 +42,9 @@ class Plan:
     smoothing: float = 0.1
     average: float = 0.9995
     seed: int = 20
+
+
+CONTINUED = Plan(tokens=17e6, rate=8e-4, warmup=300, cooldown=0.7)
 
 
 class SmoothedCrossEntropy(torch.autograd.Function):
@@ -105,8 +111,17 @@ class Trainer:
             self.parameters, lr=plan.rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
         )
         self.step = self.tokens = self.chunk = 0
-        self.curve: list[dict] = []
+        self.stages = [{"seed": plan.seed, "patterns": len(split()[0]), "tokens": 0, "curve": []}]
         self.lower_precision = bfloat16_is_faster()
+
+    def start_from(self, published: Path) -> None:
+        """Begin with the weights of a published model that has this tokenizer, as a further stage of its training."""
+        self.stages = [*_record(published), *self.stages]
+        state = MarianMTModel.from_pretrained(published)
+        self.model.load_state_dict(state.state_dict())
+        with torch.no_grad():
+            self.bias.copy_(state.final_logits_bias[0, :-1])
+        self.average = [parameter.detach().clone() for parameter in self.parameters]
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         forbidden = torch.full((1,), _FORBIDDEN)
@@ -186,7 +201,7 @@ class Trainer:
             {
                 "model": self.model.state_dict(), "bias": self.bias, "average": self.average,
                 "optimizer": self.optimizer.state_dict(), "step": self.step, "tokens": self.tokens,
-                "chunk": self.chunk, "curve": self.curve, "random": torch.get_rng_state(), "plan": asdict(self.plan),
+                "chunk": self.chunk, "stages": self.stages, "random": torch.get_rng_state(), "plan": asdict(self.plan),
             },
             path.with_suffix(".partial"),
         )  # fmt: skip
@@ -204,7 +219,7 @@ class Trainer:
         self.average = state["average"]
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.tokens, self.chunk = state["step"], state["tokens"], state["chunk"]
-        self.curve = state["curve"]
+        self.stages = state["stages"]
         torch.set_rng_state(state["random"])
         return True
 
@@ -214,10 +229,18 @@ def bfloat16_is_faster() -> bool:
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
-def train(work: Path, model: Path, plan: Plan, threads: int, minutes: float) -> None:
-    """Train until the plan's tokens or the minutes are used up; write the averaged model into `model`."""
+def train(work: Path, model: Path, plan: Plan, threads: int, minutes: float, published: Path | None = None) -> None:
+    """Train until the plan's tokens or the minutes are used up; write the averaged model into `model`.
+
+    Args:
+        published: a model to go on from, with its tokenizer, instead of from nothing.
+    """
+    if published:
+        _copy_tokenizer(published, model)
     trainer = Trainer(work, model, plan, threads)
     resumed = trainer.resume()
+    if published and not resumed:
+        trainer.start_from(published)
     count = sum(parameter.numel() for parameter in trainer.parameters)
     print(f"{count / 1e6:.2f} M parameters, {'bfloat16 products' if trainer.lower_precision else 'float32'}, "
           f"{'resumed at' if resumed else 'from'} {trainer.tokens / 1e6:.1f} M tokens", flush=True)  # fmt: skip
@@ -230,14 +253,23 @@ def train(work: Path, model: Path, plan: Plan, threads: int, minutes: float) -> 
     write_model(trainer, model)
     while trainer.tokens < plan.tokens and time.monotonic() < deadline:
         _train_chunk(trainer, help_ids, deadline)
-        point = {
-            "tokens": trainer.tokens,
-            **{name: round(trainer.measure(ids), 4) for name, ids in development.items()},
-        }
-        trainer.curve.append(point)
+        losses = {name: round(trainer.measure(ids), 4) for name, ids in development.items()}
+        stage = trainer.stages[-1]
+        stage["tokens"] = trainer.tokens
+        stage["curve"].append({"tokens": trainer.tokens, **losses})
         trainer.save()
         write_model(trainer, model)
-        print(f"== chunk {trainer.chunk}: {point}", flush=True)
+        print(f"== chunk {trainer.chunk}: {stage['curve'][-1]}", flush=True)
+
+
+def _copy_tokenizer(published: Path, model: Path) -> None:
+    model.mkdir(parents=True, exist_ok=True)
+    for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
+        shutil.copyfile(published / name, model / name)
+
+
+def _record(model: Path) -> list[dict]:
+    return json.loads((model / RECORD).read_text(encoding="utf-8"))["stages"]
 
 
 def _train_chunk(trainer: Trainer, help_ids: list[Ids], deadline: float) -> None:
@@ -258,7 +290,7 @@ def _train_chunk(trainer: Trainer, help_ids: list[Ids], deadline: float) -> None
 
 
 def write_model(trainer: Trainer, model: Path) -> None:
-    """Write config, generation config and averaged weights in Hugging Face form; the curve beside the checkpoint."""
+    """Write config, generation config and averaged weights in Hugging Face form, and the record of its training."""
     with trainer.averaged() as averaged:
         averaged.generation_config = GenerationConfig(
             bos_token_id=0, eos_token_id=0, forced_eos_token_id=0, pad_token_id=trainer.pad,
@@ -266,5 +298,5 @@ def write_model(trainer: Trainer, model: Path) -> None:
             renormalize_logits=True,
         )  # fmt: skip
         averaged.save_pretrained(model)
-    curve = json.dumps(trainer.curve, indent=1)
-    (trainer.work / "curve.json").write_text(curve + "\n", encoding="utf-8")
+    record = json.dumps({"stages": trainer.stages}, indent=1)
+    (model / RECORD).write_text(record + "\n", encoding="utf-8")

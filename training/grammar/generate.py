@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from random import Random
 
@@ -43,12 +44,14 @@ def training_sentences(seed: int) -> Iterator[Sentence]:
     rng = Random(seed)
     composer = Composer(rng)
     patterns, _ = split()
+    # A long pattern takes more to learn, and there are few of them.
+    weights = list(itertools.accumulate(3 if pattern.id.startswith("long-") else 1 for pattern in patterns))
     fixed = [Sentence(english, chinese, (), (), "phrase") for english, chinese in phrases()]
 
     def one() -> Sentence:
         draw = rng.random()
-        if draw < 0.50:
-            return fill(rng.choice(patterns), rng)
+        if draw < 0.60:
+            return fill(rng.choices(patterns, cum_weights=weights)[0], rng)
         if draw < 0.90:
             while held_out(sentence := composer.compose()):
                 pass

@@ -54,16 +54,16 @@ class Sentence:
 def split() -> tuple[list[Template], list[Template]]:
     """Patterns for training and held-out patterns.
 
-    One in five is a candidate, by a hash of its English side; it is held out if training's patterns still hold each of
-    its words at least twice: what is asked of the model is a new sentence, not a word it never saw.
+    One in ten is a candidate, by a hash of its English side; it is held out if training's patterns still hold each of
+    its words at least three times: what is asked of the model is a new sentence, not a word it hardly saw.
     """
-    drawn = [is_drawn(template.english, one_in=5) for template in templates()]
+    drawn = [is_drawn(template.english, one_in=10) for template in templates()]
     training = [template for template, candidate in zip(templates(), drawn) if not candidate]
     known = Counter(word for template in training for word in _words(template))
-    known.update({word: 2 for english, _ in phrases() for word in _WORD.findall(english.lower())})
+    known.update({word: _KNOWN for english, _ in phrases() for word in _WORD.findall(english.lower())})
     held_out = []
     for template in itertools.compress(templates(), drawn):
-        kept = all(known[word] > 1 for word in _words(template))
+        kept = all(known[word] >= _KNOWN for word in _words(template))
         (held_out if kept else training).append(template)
     return training, held_out
 
@@ -74,6 +74,7 @@ def is_drawn(text: str, one_in: int) -> bool:
 
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_KNOWN = 3
 
 
 def _words(template: Template) -> set[str]:
