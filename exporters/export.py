@@ -15,6 +15,7 @@ import torch
 
 from exporters.graphs import distinct_sizes, dummy_inputs, module_for
 from exporters.postprocess import refuse_missing_operators, tidy
+from exporters.shared_weights import SHARED_ABOVE_BYTES, share_large_weights
 from exporters.tracing import TraceLog, trace
 from harness import compat
 from harness.contract.errors import InputError
@@ -51,6 +52,7 @@ class ExportOptions:
         opset: ai.onnx opset; None takes the stack's.
         target_ort: oldest onnxruntime that has to load the set.
         variant: which tracing sizes to use; another value must give the same structure.
+        share_above: see ``exporters.shared_weights``.
     """
 
     layout: str = "compact"
@@ -58,6 +60,7 @@ class ExportOptions:
     opset: int | None = None
     target_ort: str = OLDEST_RUNTIME
     variant: int = 0
+    share_above: int = SHARED_ABOVE_BYTES
 
     def resolved_opset(self) -> int:
         """The opset that will be written."""
@@ -183,6 +186,7 @@ def _write_set(
         _write_graph(
             module_for(spec, model), spec, inputs, folder / file_of(role), options.exporter, opset, target, log
         )
+    share_large_weights([folder / file_of(role) for role in LAYOUTS[options.layout].roles], options.share_above)
     names = tokenizer_files(checkpoint.folder)
     for name in names:
         shutil.copyfile(checkpoint.folder / name, folder / name)

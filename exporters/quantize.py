@@ -15,6 +15,7 @@ import onnxruntime
 from exporters.calibration import calibrate, fingerprint
 from exporters.export import refuse_taken, renamed_at_the_end, save
 from exporters.quantized_graph import OLDEST_OPSET, Plan, opset_of, plan, quantized_nodes, rewrite
+from exporters.shared_weights import graph_bytes, share_large_weights
 from harness import compat
 from harness.contract.errors import InputError
 from harness.contract.known_errors import explain
@@ -117,6 +118,7 @@ def _write(
         path = made / artifacts.files[role].name
         save(model, path)
         record["files"][path.name] = _counts(plans[role], model, artifacts.files[role])
+    share_large_weights([made / path.name for path in artifacts.files.values()])
     for name in manifest.tokenizer_files:
         shutil.copyfile(artifacts.folder / name, made / name)
     quantized = dataclasses.replace(
@@ -135,7 +137,7 @@ def _counts(chosen: Plan, model: onnx.ModelProto, source: Path) -> dict[str, Any
         "expected": len(chosen.nodes),
         "found": quantized_nodes(model),
         "left_in_float": dict(sorted(chosen.left.items())),
-        "float32_bytes": sum(path.stat().st_size for path in source.parent.glob(f"{source.name}*")),
+        "float32_bytes": graph_bytes(source),
     }
 
 

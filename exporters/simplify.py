@@ -14,6 +14,7 @@ from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
 from exporters.export import refuse_taken, renamed_at_the_end, save
 from exporters.postprocess import SHARED_ABOVE_BYTES, refuse_missing_operators, tidy
+from exporters.shared_weights import graph_bytes, share_large_weights
 from harness import compat
 from harness.contract.errors import InputError
 from harness.contract.known_errors import explain
@@ -51,8 +52,9 @@ def simplify(folder: Path, out: Path, *, progress: Callable[[str], None] = lambd
             simpler = tool(model)
             _keep_form(simpler, artifacts.manifest, role)
             save(simpler, made / path.name)
-            sizes = " to ".join(f"{p.stat().st_size} bytes" for p in (path, made / path.name))
+            sizes = " to ".join(f"{graph_bytes(p)} bytes" for p in (path, made / path.name))
             progress(f"{name} {role}: {len(model.graph.node)} to {len(simpler.graph.node)} nodes, {sizes}")
+        share_large_weights([made / path.name for path in artifacts.files.values()])
         manifest = _manifest(artifacts, made, name)
         ratio = _time_ratio(artifacts, open_set(made))
         progress(f"{name}: run time {ratio:.2f} of the unsimplified set's, median of {ROUNDS} interleaved runs")

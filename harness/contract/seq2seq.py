@@ -52,6 +52,12 @@ class DecoderState:
         encoder = EncoderOutput(self.encoder.mask[rows], self.encoder.hidden[rows], pick(self.encoder.cross))
         return dataclasses.replace(self, encoder=encoder, past=pick(self.past))
 
+    def reorder(self, rows: np.ndarray) -> DecoderState:
+        """As ``select``, for rows that stay within their sentence, as beams do: its encoder output is not copied."""
+        if np.array_equal(rows, np.arange(len(self.encoder.mask))):
+            return self
+        return dataclasses.replace(self, past={name: array[rows] for name, array in self.past.items()})
+
 
 class Seq2Seq(Protocol):
     """An encoder-decoder that can be fed step by step."""

@@ -26,7 +26,7 @@ from harness.contract.errors import InputError
 from harness.contract.layouts import ENCODER
 from harness.runtime.artifact_model import ArtifactModel
 from harness.runtime.artifact_set import ArtifactSet
-from harness.runtime.session import SessionProfile
+from harness.runtime.session import named_profile
 
 BUDGET_SECONDS = 60.0
 # Nodes of one proposal, and what a node has to recover to be in it, in dB.
@@ -128,7 +128,7 @@ def _recipe_is_sound(case: Case, value: Callable[[ArtifactModel], float], report
     """Whether the same recipe, applied anew, gives a good set: then the files are at fault and not the recipe."""
     try:
         made = case.requantize([])
-        again = value(ArtifactModel(made, SessionProfile(spinning=False)))
+        again = value(ArtifactModel(made, named_profile("suites")))
     except InputError as error:
         report.lines.append(f"could not be quantized again: {error.what}")
         return False
@@ -175,7 +175,7 @@ def _in_float(case: Case, chosen: Mapping[str, Sequence[JudgedWeight]]) -> Itera
             files[role] = Path(folder) / f"{role}.onnx"
             onnx.save(model, str(files[role]))
         changed = dataclasses.replace(artifacts, files={**artifacts.files, **files})
-        yield ArtifactModel(changed, SessionProfile(spinning=False))
+        yield ArtifactModel(changed, named_profile("suites"))
 
 
 def _oriented(parameter: np.ndarray, one: JudgedWeight) -> np.ndarray:
@@ -237,10 +237,10 @@ def _propose(
         return
     try:
         made = case.requantize(patterns)
-        after = value(ArtifactModel(made, SessionProfile(spinning=False)))
+        after = value(ArtifactModel(made, named_profile("suites")))
     except InputError as error:
         report.lines.append(f"the proposal could not be tried: {error.what}")
         return
-    size = sum(path.stat().st_size for path in made.files.values())
+    size = sum(path.stat().st_size for path in made.folder.iterdir() if path.suffix in (".onnx", ".data"))
     outcome = f"the logits reach {after:.1f} dB in {size / 1e6:.1f} MB"
     report.action = f"Exclude in the recipe: [{listed}]; quantized again so, {outcome}."

@@ -141,9 +141,10 @@ def _beam_search(
             continued = sentence.advance(candidates)
             if not sentence.done:
                 sources.append(own.start + continued)
-        unfinished = [sentence for sentence in unfinished if not sentence.done]
+        before, unfinished = len(unfinished), [sentence for sentence in unfinished if not sentence.done]
         if unfinished:
-            state = state.select(np.concatenate(sources))
+            move = state.reorder if len(unfinished) == before and beams == settings.num_beams else state.select
+            state = move(np.concatenate(sources))
     return [sentence.finished[0] for sentence in sentences]
 
 
@@ -254,9 +255,12 @@ def _log_softmax_in_place(scores: np.ndarray) -> None:
             where="decoder",
             action="Look for NaN or overflow in its tensors, or a source row without tokens.",
         )
-    # Two subtractions: peak + log(sum) in one float32 number would lose digits that near-ties need.
-    scores -= peak
-    scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+    # Row by row: a buffer of one row stays in the cache, one of all rows is faulted in anew at every step.
+    exponentials = np.empty_like(scores[0])
+    for row, highest in zip(scores, peak):
+        # Two subtractions: peak + log(sum) in one float32 number would lose digits that near-ties need.
+        row -= highest
+        row -= np.log(np.exp(row, out=exponentials).sum())
 
 
 def _best_candidates(row: int, length: int, scores: np.ndarray, count: int) -> Candidates:

@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from exporters.shared_weights import graph_bytes
 from harness.checks.graph.quantization import (
     activations_fit,
     all_finite,
@@ -30,7 +31,7 @@ from harness.diagnosis.quantization import rank_weights, signal_to_noise
 from harness.plugin import not_applicable
 from harness.report.context import instruction_sets
 from harness.runtime.artifact_model import ArtifactModel
-from harness.runtime.session import OPTIMISATION_LEVELS, SessionProfile
+from harness.runtime.session import OPTIMISATION_LEVELS, SessionProfile, named_profile
 
 NO_SCALE = "its scale was not found or contradicts its shape, or its operator is none that this project reads"
 
@@ -52,7 +53,7 @@ def test_no_float_copy_of_a_quantized_weight_is_left(subject, quantized, judge):
 
 
 def test_the_set_is_as_small_as_its_weights_make_it(subject, artifacts, quantized, recipe, judge):
-    sizes = {file.file: sum(p.stat().st_size for p in file.path.parent.glob(f"{file.file}*")) for file in quantized}
+    sizes = {file.file: graph_bytes(file.path) for file in quantized}
     counts = artifacts.manifest.quantization["files"] if recipe else {}
     float32 = {name: entry["float32_bytes"] for name, entry in counts.items()}
     judge(small_enough([use for file in quantized for use in file.uses], sizes, float32 or None))
@@ -141,7 +142,8 @@ def test_the_calibration_set_is_sound(subject, artifacts, quantized, recipe, eva
 def test_every_optimisation_level_runs_it(subject, level, settings, artifacts, quantized, forced, judge):
     check = f"optimisation level {level} loads the set and gives finite values"
     try:
-        model = ArtifactModel(artifacts, SessionProfile(settings.providers, optimisation=level, spinning=False))
+        profile = dataclasses.replace(named_profile("suites", settings.providers), optimisation=level)
+        model = ArtifactModel(artifacts, profile)
         logits = forced.logits(model)
     except InputError as error:
         judge(refused(check, error))
