@@ -10,7 +10,10 @@ from harness.commands import Parser, run
 from harness.contract.layouts import LAYOUTS
 from harness.contract.manifest import Manifest
 from harness.contract.recipes import FLOAT32, find_recipe
-from harness.settings import CALIBRATION, RECIPES
+from harness.reference.scale import scale_model, scale_names
+from harness.settings import CALIBRATION, RECIPES, ROOT
+
+ARTIFACT_CACHE = ROOT / ".artifact-cache"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,7 +21,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Parser(
         prog="python -m exporters", description="Turn a Hugging Face translation model into an ONNX artifact set."
     )
-    parser.add_argument("model", metavar="MODEL", help="model folder or hub id")
+    subject = parser.add_mutually_exclusive_group(required=True)
+    subject.add_argument("model", nargs="?", metavar="MODEL", help="model folder or hub id")
+    subject.add_argument(
+        "--scale",
+        choices=scale_names(),
+        metavar="NAME",
+        help=f"in place of MODEL, seeded random weights of a real model's size: {', '.join(scale_names())}",
+    )
+    parser.add_argument(
+        "--artifact-cache",
+        type=Path,
+        default=ARTIFACT_CACHE,
+        metavar="DIR",
+        help="where --scale keeps its model (default: .artifact-cache)",
+    )
     parser.add_argument(
         "--layout", choices=list(LAYOUTS), default="compact", help="how to cut the model (default: compact)"
     )
@@ -64,7 +81,8 @@ def _export(options) -> None:
 
     choice = ExportOptions(options.layout, options.exporter, options.opset, options.target_ort)
     progress = lambda text: print(text, file=sys.stderr)
-    steps = [lambda given, out: export(options.model, out, choice, progress=lambda t: progress(f"exporting {t}"))]
+    model = str(scale_model(options.scale, options.artifact_cache)) if options.scale else options.model
+    steps = [lambda given, out: export(model, out, choice, progress=lambda t: progress(f"exporting {t}"))]
     if options.simplify:
         steps.append(lambda given, out: simplify(given, out, progress=progress))
     if options.precision != FLOAT32:

@@ -81,7 +81,7 @@ class Settings:
             raise InputError(what=f"{option.max_examples} examples", where="--max-examples", action="Give 1 or more.")
         recipes = Path(option.recipes) if option.recipes else RECIPES
         return cls(
-            model=str(option.model),
+            model=_model(option, root),
             artifacts=Path(option.artifacts) if option.artifacts else None,
             layouts=_choice(option.layout, tuple(LAYOUTS), "--layout"),
             exporters=_choice(option.exporter, _exporters(), "--exporter"),
@@ -143,6 +143,17 @@ class Settings:
 
         checkpoint = Checkpoint.open(self.model)
         return {"config": checkpoint.config, "generation": generation_settings(checkpoint)}
+
+
+def _model(option, root: Path) -> str:
+    """What ``--model`` names, or the folder of the model that ``--scale`` makes."""
+    if not option.scale:
+        return str(option.model)
+    if option.model != EMBEDDED_MODEL:
+        raise InputError(what="given together with --model", where="--scale", action="Give one of the two.")
+    from harness.reference.scale import scale_model
+
+    return str(scale_model(option.scale, Path(option.artifact_cache or root / ".artifact-cache")))
 
 
 def _precisions(value: str | None, recipes: Path) -> tuple[str, ...]:
