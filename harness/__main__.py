@@ -1,8 +1,10 @@
-"""``python -m harness``: translate with an artifact set, store a PyTorch baseline, review golden translations."""
+"""``python -m harness``: translate with an artifact set, profile it, store a PyTorch baseline, review goldens."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Parser(prog="python -m harness", description=__doc__.strip("`").replace("``", ""))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_translate(commands)
+    _add_profile(commands)
     _add_baseline(commands)
     _add_phenomena(commands)
     _add_review(commands)
@@ -43,7 +46,34 @@ def _add_translate(commands: argparse._SubParsersAction) -> None:
     )
     command.add_argument("--truncate", action="store_true", help="cut sources that exceed the model's positions")
     command.add_argument("--providers", default="CPUExecutionProvider", help="comma-separated execution providers")
+    command.add_argument(
+        "--profile",
+        default="server",
+        metavar="NAME",
+        help="session options: server, edge or suites, see docs/operations.md (default: server)",
+    )
+    command.add_argument(
+        "--session-config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a further session configuration entry of onnxruntime; may be repeated",
+    )
     command.set_defaults(run=_translate)
+
+
+def _add_profile(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser("profile", help="rank the operators of an artifact set by time")
+    command.add_argument("folder", metavar="DIR", help="artifact set, e.g. one written by `python -m exporters`")
+    command.add_argument(
+        "--sentences", type=Path, metavar="FILE", help="sentences to translate (default: four, five times)"
+    )
+    command.add_argument("--beams", type=int, metavar="N", help="1 for greedy, up to 8; default: the model's own")
+    command.add_argument(
+        "--top", type=int, default=10, metavar="N", help="operator types and nodes to show of each graph (default: 10)"
+    )
+    command.add_argument("--json", action="store_true", help="JSON in place of tables, with every operator type")
+    command.set_defaults(run=_profile)
 
 
 def _add_baseline(commands: argparse._SubParsersAction) -> None:
@@ -90,14 +120,16 @@ def _add_phenomena(commands: argparse._SubParsersAction) -> None:
 
 
 def _translate(options: argparse.Namespace) -> None:
-    from harness.runtime.session import SessionProfile, check_providers
+    from harness.runtime.session import check_providers, config_entries, named_profile
     from harness.runtime.translate import Translator
 
     providers = tuple(options.providers.split(","))
     check_providers(providers)
     if options.batch_size < 1:
         raise InputError(what=f"{options.batch_size} sentences", where="--batch-size", action="Give 1 or more.")
-    translator = Translator(options.folder, SessionProfile(providers=providers))
+    profile = named_profile(options.profile, providers)
+    profile = dataclasses.replace(profile, entries=config_entries(options.session_config))
+    translator = Translator(options.folder, profile)
     settings = translator.settings
     if options.beams is not None:
         settings = settings.replace(num_beams=options.beams)
@@ -113,6 +145,20 @@ def _translate(options: argparse.Namespace) -> None:
     texts = iter(options.texts) if options.texts else _standard_input()
     for result in translator.stream(texts, settings=settings, batch_size=options.batch_size, truncate=options.truncate):
         print(result.text, flush=True)
+
+
+def _profile(options: argparse.Namespace) -> None:
+    from harness.contract.sentences import read_sentences
+    from harness.report.operators import profile, table
+
+    if options.top < 1:
+        raise InputError(what=f"{options.top} rows", where="--top", action="Give 1 or more.")
+    sentences = [s.source for s in read_sentences(options.sentences)] if options.sentences else None
+    graphs = profile(options.folder, sentences, options.beams)
+    if options.json:
+        print(json.dumps([costs.to_json(options.top) for costs in graphs], indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(table(costs, options.top) for costs in graphs), end="")
 
 
 def _standard_input() -> Iterator[str]:

@@ -36,6 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="model folder in Hugging Face form, or a hub id (default: the embedded tiny-marian-en-zh)",
     )
     model.addoption(
+        "--scale",
+        metavar="NAME",
+        help="in place of --model, seeded random weights of a real model's size: a recipe of fixtures/scale, "
+        "e.g. opus-mt-en-zh",
+    )
+    model.addoption(
         "--artifacts",
         metavar="DIR",
         help="test this artifact set, made here or elsewhere (Optimum, hand-written), in place of exporting the model",

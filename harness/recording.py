@@ -26,7 +26,7 @@ from harness.contract.seq2seq import Seq2Seq
 from harness.runtime.artifact_model import ArtifactModel
 from harness.runtime.artifact_set import ArtifactSet, open_set
 from harness.runtime.search import generate
-from harness.runtime.session import SessionProfile
+from harness.runtime.session import SessionProfile, named_profile
 from harness.runtime.tokenizer import load_tokenizer
 
 FACTS, TENSORS, SET = "recording.json", "recording.npz", "set"
@@ -106,7 +106,7 @@ def replay(recording: Recording, profile: SessionProfile) -> list[Finding]:
 
 def _observe(artifacts: ArtifactSet, sentences: list[Sentence]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     tokenizer = load_tokenizer(artifacts.folder)
-    model = ArtifactModel(artifacts, SessionProfile(spinning=False))
+    model = ArtifactModel(artifacts, named_profile("suites"))
     rows = [tokenizer.encode(s.source, max_length=artifacts.dims.max_source_positions) for s in sentences]
     settings = artifacts.generation
     decoded, texts, tensors = [], [], {}

@@ -33,7 +33,7 @@ from harness.reference.checkpoint import Checkpoint
 from harness.runtime.artifact_model import ArtifactModel
 from harness.runtime.artifact_set import ArtifactSet, open_set
 from harness.runtime.naming import canonical_name
-from harness.runtime.session import SessionProfile
+from harness.runtime.session import named_profile
 from harness.runtime.tokenizer import load_tokenizer
 from harness.settings import ROOT, Settings
 
@@ -157,7 +157,7 @@ def opened(settings: Settings) -> Callable[[ArtifactSet], ArtifactModel]:
 
     def find(artifacts: ArtifactSet) -> ArtifactModel:
         try:
-            return ArtifactModel(artifacts, SessionProfile(settings.providers, spinning=False))
+            return ArtifactModel(artifacts, named_profile("suites", settings.providers))
         except InputError as error:
             return blocked(str(error))
 
